@@ -8,23 +8,23 @@ import (
 )
 
 type bankAccountCommands struct {
-	Set  bankAccountSet  `cmd:"" help:"Set the account that a company's settlements go to."`
-	Show bankAccountShow `cmd:"" help:"Show it: of its number, the last four digits."`
+	Set  bankAccountSet  `cmd:"" help:"Set the bank account that settlements are paid to."`
+	Show bankAccountShow `cmd:"" help:"Show the bank account, with the last four digits of its number."`
 
-	Reseal bankAccountReseal `cmd:"" help:"Encrypt the numbers of all companies under the first master secret."`
+	Reseal bankAccountReseal `cmd:"" help:"Re-encrypt all account numbers with the first master secret."`
 }
 
 type bankAccountSet struct {
 	companyArg
 
 	Bank          string `help:"Name of the bank, 2 to 120 characters." placeholder:"BANK" required:""`
-	AccountNumber string `help:"Number of the account, 6 to 20 digits. Give it as TICKETING_ACCOUNT_NUMBER: others can see a command line." placeholder:"NUMBER" required:""`
-	AccountName   string `help:"In whose name it is, 2 to 120 characters." placeholder:"NAME" required:""`
+	AccountNumber string `help:"Number of the account, 6 to 20 digits. Better set TICKETING_ACCOUNT_NUMBER: other users can see a command line." placeholder:"NUMBER" required:""`
+	AccountName   string `help:"Name of the account holder, 2 to 120 characters." placeholder:"NAME" required:""`
 }
 
 func (*bankAccountSet) Help() string {
-	return `The number is kept encrypted under the master secret; nothing shows more of it again than its last four ` +
-		`digits. A settlement that is open keeps the account it was requested with.
+	return `The number is stored encrypted; only its last four digits are ever shown. An open settlement keeps the account ` +
+		`it was requested with.
 
     ticketing bank-account set COMPANY --bank 'First Bank' --account-number 0123456789 --account-name 'Lagos Live Ltd'`
 }
@@ -48,8 +48,8 @@ func (c *bankAccountShow) Run(ctx context.Context, p *program) error {
 type bankAccountReseal struct{}
 
 func (*bankAccountReseal) Help() string {
-	return `It is a step of replacing the master secret: give the new one first, and the old one, too. It may be ` +
-		`repeated, and sales go on. "Left" are those that could not be re-encrypted; they still need the old secret.
+	return `This is a step of replacing the master secret: give the new secret first, then the old one. It is safe to ` +
+		`repeat, and sales continue. "Left" are those that could not be re-encrypted; they still need the old secret.
 
     TICKETING_SECRET_KEY=NEW,OLD ticketing bank-account reseal`
 }

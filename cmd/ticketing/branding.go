@@ -16,17 +16,17 @@ type brandingSet struct {
 
 	BrandName      *string `help:"Name shown to buyers, at most 120 characters." placeholder:"NAME"`
 	LogoURL        *string `help:"Absolute https URL of the logo." name:"logo-url" placeholder:"URL"`
-	PrimaryColor   *string `help:"Six hex digits after a #." placeholder:"COLOR"`
-	AccentColor    *string `help:"Six hex digits after a #." placeholder:"COLOR"`
+	PrimaryColor   *string `help:"Color, such as #0F766E." placeholder:"COLOR"`
+	AccentColor    *string `help:"Color, such as #0F766E." placeholder:"COLOR"`
 	CheckoutFooter *string `help:"Text, at most 500 characters." placeholder:"TEXT"`
 	TicketFooter   *string `help:"Text, at most 500 characters." placeholder:"TEXT"`
 	EmailFooter    *string `help:"Text, at most 500 characters." placeholder:"TEXT"`
-	SupportEmail   *string `help:"Where buyers write to." placeholder:"EMAIL"`
+	SupportEmail   *string `help:"Address that buyers write to." placeholder:"EMAIL"`
 }
 
 func (*brandingSet) Help() string {
-	return `What is not given keeps its value. An empty value clears the logo, a footer or the support email. Orders ` +
-		`keep the branding they were sold under.
+	return `Flags that are not given keep their values. An empty value clears the logo, a footer or the support email. ` +
+		`Orders keep the branding of the time of their sale.
 
     ticketing branding set COMPANY --primary-color '#0F766E' --support-email help@lagos.example
     ticketing branding set COMPANY --logo-url ''`

@@ -8,8 +8,8 @@ import (
 )
 
 type buyerCommands struct {
-	Show  buyerShow  `cmd:"" help:"Show what a company knows of a buyer."`
-	Erase buyerErase `cmd:"" help:"Take a buyer out of a company's records for good."`
+	Show  buyerShow  `cmd:"" help:"Show a company's record of a buyer."`
+	Erase buyerErase `cmd:"" help:"Erase a buyer from a company's records."`
 }
 
 // buyerArg names the buyer that a command is about.
@@ -48,9 +48,8 @@ type buyerErase struct {
 }
 
 func (*buyerErase) Help() string {
-	return `Email, name and phone are replaced in the buyer's record and in each of their orders. What was paid, the ` +
-		`ledger and the tickets stay as they are. It takes a thousand orders at a time; the same command ends one that ` +
-		`broke off.
+	return `Email, name and phone are replaced in the buyer's record and in all their orders. Amounts, the ledger and ` +
+		`the tickets stay as they are. Orders are erased a thousand at a time; repeat the command if it was interrupted.
 
     ticketing buyer erase COMPANY --email ada@example.com`
 }

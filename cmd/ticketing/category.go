@@ -3,20 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+
+	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
 )
 
 type categoryCommands struct {
-	Create     categoryCreate     `cmd:"" help:"Create a category that events may take."`
+	Create     categoryCreate     `cmd:"" help:"Create a category for events."`
 	List       categoryList       `cmd:"" help:"List all categories, by slug."`
-	Deactivate categoryDeactivate `cmd:"" help:"Keep new events from taking a category; those that have it keep it."`
+	Deactivate categoryDeactivate `cmd:"" help:"Deactivate a category. Events that have it keep it."`
 }
 
 type categoryCreate struct {
 	Name string `help:"Name of the category." placeholder:"NAME" required:""`
-	Slug string `help:"Its name in addresses, which no other category has." placeholder:"SLUG" required:""`
+	Slug string `help:"Name of the category in URLs. It must be unique." placeholder:"SLUG" required:""`
 }
 
 func (*categoryCreate) Help() string {
@@ -35,48 +36,48 @@ func (c *categoryCreate) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type categoryList struct{}
+type categoryList struct{ listFlags }
 
-func (*categoryList) Run(ctx context.Context, p *program) error {
+func (c *categoryList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		categories, err := op.ListCategories(ctx)
 		if err != nil {
 			return err
 		}
-		list := p.list("ID", "NAME", "SLUG", "STATUS")
-		for _, category := range categories {
-			err := list.add(category, category.ID.String(), category.Name, category.Slug, string(category.Status))
-			if err != nil {
-				return err
-			}
-		}
-		return list.end()
+		columns := []column{shortIDs("ID"), texts("NAME"), words("SLUG"), states("STATUS")}
+		return p.list(c.listFlags, columns, func(list *list) error {
+			return eachOf(categories, func(category ticketing.Category) error {
+				return list.add(category, category.ID.String(), category.Name, category.Slug, string(category.Status))
+			})
+		})
 	})
 }
 
 type categoryDeactivate struct {
 	requiredConfirm
 
-	Category id `arg:"" help:"Id of the category." placeholder:"CATEGORY"`
+	Category shortID `arg:"" help:"Id or slug of the category." placeholder:"CATEGORY"`
 }
 
 func (c *categoryDeactivate) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		err := c.confirm(p, func() (string, error) {
-			categories, err := op.ListCategories(ctx)
-			if err != nil {
-				return "", err
-			}
-			i := slices.IndexFunc(categories, func(category ticketing.Category) bool { return category.ID == c.Category.UUID })
-			if i < 0 {
-				return "", &failure{code: string(ticketing.CodeNotFound), text: "The category was not found."}
-			}
-			return fmt.Sprintf("Deactivate the category %s (%s)?", quoted(categories[i].Name), categories[i].ID), nil
+		categories, err := op.ListCategories(ctx)
+		if err != nil {
+			return err
+		}
+		category, err := findRecord(c.Category, "category", categories, func(c ticketing.Category) (uuid.UUID, string) {
+			return c.ID, c.Slug
 		})
 		if err != nil {
 			return err
 		}
-		category, err := op.DeactivateCategory(ctx, c.Category.UUID)
+		err = c.confirm(p, func() (string, error) {
+			return fmt.Sprintf("Deactivate the category %s (%s)?", quoted(category.Name), category.ID), nil
+		})
+		if err != nil {
+			return err
+		}
+		category, err = op.DeactivateCategory(ctx, category.ID)
 		if err != nil {
 			return err
 		}

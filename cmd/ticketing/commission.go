@@ -8,8 +8,8 @@ import (
 )
 
 type commissionCommands struct {
-	Schedule commissionSchedule `cmd:"" help:"Add a rate to a company's schedule."`
-	List     commissionList     `cmd:"" help:"List a company's schedule, the latest addition first."`
+	Schedule commissionSchedule `cmd:"" help:"Schedule a commission rate."`
+	List     commissionList     `cmd:"" help:"List a company's commission rates, newest first."`
 }
 
 type commissionSchedule struct {
@@ -18,12 +18,12 @@ type commissionSchedule struct {
 
 	Value         string `help:"The rate, a plain decimal." placeholder:"VALUE" required:""`
 	Unit          unit   `help:"What the value counts in: BASIS_POINTS, PERCENT or FRACTION." placeholder:"UNIT" required:""`
-	EffectiveFrom moment `help:"From when it holds. Defaults to now." placeholder:"TIME"`
+	EffectiveFrom moment `help:"When the rate takes effect. Defaults to now." placeholder:"TIME"`
 }
 
 func (*commissionSchedule) Help() string {
-	return `At most 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION. A schedule only grows, its entries are never ` +
-		`changed: of two rates from the same time on, the one added later holds.
+	return `At most 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION. Rates are only added, never changed: of two rates with the ` +
+		`same start, the one added later applies.
 
     ticketing commission schedule COMPANY --value 250 --unit BASIS_POINTS
     ticketing commission schedule COMPANY --value 3 --unit PERCENT --effective-from 2027-01-01`
@@ -50,7 +50,10 @@ func (c *commissionSchedule) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type commissionList struct{ companyArg }
+type commissionList struct {
+	companyArg
+	listFlags
+}
 
 func (c *commissionList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
@@ -58,14 +61,14 @@ func (c *commissionList) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		list := p.list("ID", "VALUE", "UNIT", "EFFECTIVE FROM", "CREATED")
-		for _, rate := range rates {
-			err := list.add(rate, rate.ID.String(), rate.Value, string(rate.Unit), rate.EffectiveFrom.String(),
-				rate.CreatedAt.String())
-			if err != nil {
-				return err
-			}
+		columns := []column{
+			ids("ID").optional(), numbers("VALUE"), words("UNIT"), times("EFFECTIVE FROM"), times("CREATED"),
 		}
-		return list.end()
+		return p.list(c.listFlags, columns, func(list *list) error {
+			return eachOf(rates, func(rate ticketing.CommissionRate) error {
+				return list.add(rate, rate.ID.String(), rate.Value, string(rate.Unit), rate.EffectiveFrom.String(),
+					rate.CreatedAt.String())
+			})
+		})
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/store"
 )
@@ -13,19 +15,24 @@ type companyCommands struct {
 	Create   companyCreate   `cmd:"" help:"Create a company."`
 	List     companyList     `cmd:"" help:"List all companies, oldest first."`
 	Show     companyShow     `cmd:"" help:"Show a company."`
-	Rename   companyRename   `cmd:"" help:"Give a company another name."`
-	Suspend  companySuspend  `cmd:"" help:"Suspend a company: its keys answer as if they were unknown."`
+	Rename   companyRename   `cmd:"" help:"Rename a company."`
+	Suspend  companySuspend  `cmd:"" help:"Suspend a company: its keys stop working."`
 	Activate companyActivate `cmd:"" help:"Activate a suspended company."`
 }
 
 // companyArg names the company that a command is about.
 type companyArg struct {
-	Company id `arg:"" help:"Id of the company." placeholder:"COMPANY"`
+	Company companyRef `arg:"" help:"Id of the company, the beginning of its id, or its name." placeholder:"COMPANY"`
 }
 
 // named returns the company's name and id, for questions.
 func (c companyArg) named(ctx context.Context, op ticketing.Operator) (string, error) {
-	company, err := op.GetCompany(ctx, c.Company.UUID)
+	return companyNamed(ctx, op, c.Company.UUID)
+}
+
+// companyNamed returns a company's name and id, for questions.
+func companyNamed(ctx context.Context, op ticketing.Operator, id uuid.UUID) (string, error) {
+	company, err := op.GetCompany(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -55,8 +62,8 @@ type companyCreate struct {
 }
 
 func (*companyCreate) Help() string {
-	return `It starts active and unverified, with a default branding and both wallets at 0.00. It sells once it is ` +
-		`verified, has a commission rate, float and a key.
+	return `A new company is active and unverified, with a default branding and both wallets at 0.00. It can sell once ` +
+		`it is verified and has a commission rate, float and a key.
 
     ticketing company create --name 'Lagos Live'`
 }
@@ -90,7 +97,7 @@ type companyRename struct {
 }
 
 func (*companyRename) Help() string {
-	return `The name that buyers see is that of the branding, and stays.
+	return `Buyers see the name in the branding, which does not change.
 
     ticketing company rename COMPANY --name 'Lagos Live Ltd'`
 }
@@ -107,7 +114,7 @@ type companySuspend struct {
 }
 
 func (*companySuspend) Help() string {
-	return `It sells nothing and lets nobody in at its gates until it is activated.`
+	return `Until it is activated again, the company sells nothing and its gates admit nobody.`
 }
 
 func (c *companySuspend) Run(ctx context.Context, p *program) error {
@@ -156,41 +163,37 @@ func (p *program) showCompany(company ticketing.Company) error {
 	)
 }
 
-type companyList struct{}
+type companyList struct{ listFlags }
 
-func (*companyList) Run(ctx context.Context, p *program) error {
+func (c *companyList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		list := p.list("ID", "NAME", "STATUS", "VERIFICATION", "APPROVAL EXPIRES", "GRACE UNTIL")
-		err := eachCompany(ctx, op, func(company ticketing.Company) error {
-			return list.add(company, company.ID.String(), company.Name, string(company.Status),
-				string(company.Verification.Status), timeOrDash(company.Verification.ApprovalExpiresAt),
-				timeOrDash(company.Verification.GraceUntil))
-		})
-		if err != nil {
-			return err
+		columns := []column{
+			shortIDs("ID"), texts("NAME"), states("STATUS"), states("VERIFICATION"), times("APPROVAL EXPIRES").optional(),
+			times("GRACE UNTIL").optional(),
 		}
-		return list.end()
+		return p.list(c.listFlags, columns, func(list *list) error {
+			return eachCompany(ctx, op, func(company ticketing.Company) error {
+				return list.add(company, company.ID.String(), company.Name, string(company.Status),
+					string(company.Verification.Status), timeOrDash(company.Verification.ApprovalExpiresAt),
+					timeOrDash(company.Verification.GraceUntil))
+			})
+		})
 	})
 }
 
 // eachCompany calls yield for all companies, oldest first.
 func eachCompany(ctx context.Context, op ticketing.Operator, yield func(ticketing.Company) error) error {
-	filter := ticketing.CompanyFilter{
-		PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit}, Order: ticketing.CompaniesOldest,
+	return eachCompanyOf(ctx, op, "", yield)
+}
+
+// eachCompanyOf calls yield for all companies of a standing, oldest first; empty is any.
+func eachCompanyOf(
+	ctx context.Context, op ticketing.Operator, standing ticketing.VerificationStatus, yield func(ticketing.Company) error,
+) error {
+	page := func(params ticketing.PageParams) (ticketing.Page[ticketing.Company], error) {
+		return op.ListCompanies(ctx, ticketing.CompanyFilter{
+			PageParams: params, Order: ticketing.CompaniesOldest, Verification: standing,
+		})
 	}
-	for {
-		page, err := op.ListCompanies(ctx, filter)
-		if err != nil {
-			return err
-		}
-		for _, company := range page.Items {
-			if err := yield(company); err != nil {
-				return err
-			}
-		}
-		if !page.HasMore {
-			return nil
-		}
-		filter.Cursor = page.NextCursor
-	}
+	return eachPage(ticketing.PageParams{Limit: ticketing.MaxPageLimit}, page, yield)
 }

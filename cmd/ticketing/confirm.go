@@ -19,7 +19,7 @@ const codeNotConfirmed = "NOT_CONFIRMED"
 // requiredConfirm is the --yes flag of commands that move money, cut somebody off or cannot be undone. On a terminal
 // they ask for confirmation. Elsewhere they are refused without the flag.
 type requiredConfirm struct {
-	Yes bool `help:"Go ahead without asking for confirmation. Required where there is no terminal, and with --json."`
+	Yes bool `help:"Do not ask for confirmation. Required without a terminal, and with --json."`
 }
 
 // unconfirmed reports whether the command must ask for confirmation.
@@ -61,10 +61,10 @@ func (p *program) refuseUnconfirmed(command *kong.Node) error {
 	name := strings.TrimPrefix(command.FullPath(), "ticketing ")
 	why := "there is no terminal"
 	if p.JSON {
-		why = "nobody is asked with --json"
+		why = "--json cannot ask"
 	}
-	return &usageError{code: codeNotConfirmed, text: name + " needs a confirmation, and " + why + ": give --yes to go " +
-		"ahead; nothing was done\nRun \"" + command.FullPath() + " --help\" for how it is used."}
+	return &usageError{code: codeNotConfirmed, text: name + " asks for confirmation, and " + why + ": nothing was done; " +
+		"add --yes to confirm\nRun \"" + command.FullPath() + " --help\" for how it is used."}
 }
 
 // canAsk reports whether a person can read the question, which goes to standard error, and answer it.
@@ -93,7 +93,7 @@ func (p *program) confirm(yes bool, question func() (string, error)) error {
 	case "y", "yes":
 		return nil
 	default:
-		return &failure{code: codeNotConfirmed, text: "not confirmed, nothing was done"}
+		return &failure{code: codeNotConfirmed, text: "not confirmed: nothing was done"}
 	}
 }
 

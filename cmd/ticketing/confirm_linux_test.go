@@ -86,7 +86,7 @@ func TestConfirmation(t *testing.T) {
 			is.Equal(did.status, test.status)
 			is.Equal(strings.Contains(did.stderr, "This cannot be undone. [y/N]"), test.asked)
 			if test.status == 1 {
-				is.True(strings.HasSuffix(did.stderr, "ticketing: not confirmed, nothing was done\n"))
+				is.True(strings.HasSuffix(did.stderr, "ticketing: not confirmed: nothing was done\n"))
 				is.Equal(did.stdout, "")
 			}
 			if test.typed == endOfInput {
@@ -172,7 +172,7 @@ func TestQuestions(t *testing.T) {
 	settlement := sh.object("settlement", "request", shop.companyID)["id"].(string)
 	endpoint := sh.object("webhook", "create", shop.companyID, "--url", hooks, "--events", "order.created")["id"].(string)
 	about := "the endpoint " + hooks + ` of the company "Lagos Live (demo)" (` + shop.companyID + `)`
-	order1 := "the order " + order + " of NGN 5000.00, 1 tickets, 0 of them scanned, of " + company
+	order1 := "the order " + order + " of NGN 5000.00 (1 ticket, none scanned) of " + company
 	staff := sh.array("staff", "list")[0]["userId"].(string)
 	final := " This cannot be undone."
 	questions := map[string]struct{ id, want string }{
@@ -197,18 +197,18 @@ func TestQuestions(t *testing.T) {
 			`End the event "Lagos Live: Highlife Night" (` + shop.eventID + `) of the company "Lagos Live (demo)"?` + final,
 		},
 		"key revoke":          {key, `Revoke the key "demo" (` + key + `) of the company "Lagos Live (demo)"?` + final},
-		"staff remove":        {staff, "Take the role of administrator@example.com on the platform away?"},
+		"staff remove":        {staff, "Remove administrator@example.com from the staff?"},
 		"user sign-out":       {staff, "End all sessions of administrator@example.com?"},
 		"category deactivate": {category, `Deactivate the category "Live music" (` + category + ")?" + final},
 		"buyer erase":         {shop.companyID, `Erase the buyer "ada@example.com" of ` + company + "?" + final},
-		"webhook disable":     {endpoint, "Disable " + about + " and cancel what waits for it?" + final},
-		"webhook delete":      {endpoint, "Delete " + about + " and cancel what waits for it?" + final},
+		"webhook disable":     {endpoint, "Disable " + about + " and cancel its pending deliveries?" + final},
+		"webhook delete":      {endpoint, "Delete " + about + " and cancel its pending deliveries?" + final},
 		"webhook activate": {
 			endpoint,
-			"Sign with the prepared secret what is delivered to " + about +
+			"Activate the prepared secret of " + about +
 				"? The old one signs nothing new afterwards.",
 		},
-		"webhook replay": {shop.companyID, "Deliver again what 0 deliveries of " + company + " were about?" + final},
+		"webhook replay": {shop.companyID, "Replay 0 deliveries of " + company + "?" + final},
 		"mail-sender remove": {
 			"",
 			`Remove the mail sender "Lagos Tickets" (tickets@lagos.example)? Until one is set again no sale of any company ` +
@@ -233,7 +233,7 @@ func TestQuestions(t *testing.T) {
 				is := is.New(t)
 				did := sh.typed("n\n", finalCommand(command, test.id)...)
 				is.Equal(did.status, 1)
-				is.Equal(did.stderr, test.want+" [y/N] ticketing: not confirmed, nothing was done\n")
+				is.Equal(did.stderr, test.want+" [y/N] ticketing: not confirmed: nothing was done\n")
 				if test.id == "" { // It has no subject to miss.
 					return
 				}

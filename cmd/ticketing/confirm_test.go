@@ -23,10 +23,11 @@ const (
 // asks is when each command asks for confirmation. A new command must be added.
 var asks = map[string]string{
 	"demo": never, "serve": never, "migrate": never, "bench": never, "version": never,
+	"help": never, "completion": never,
 	"company create": never, "company list": never, "company show": never, "company rename": never,
 	"company suspend": always, "company activate": never,
 	"member add": never, "member list": never, "member update": never, "member remove": never,
-	"kyb show": never, "kyb edit": never, "kyb submit": never, "kyb approve": never, "kyb reject": never,
+	"kyb list": never, "kyb show": never, "kyb edit": never, "kyb submit": never, "kyb approve": never, "kyb reject": never,
 	"kyb grace": never, "kyb end-grace": never, "kyb revoke": always,
 	"branding set": never, "branding show": never,
 	"commission schedule": noMore, "commission list": never,
@@ -47,7 +48,7 @@ var asks = map[string]string{
 	"order list": never, "order show": never, "order refund": always, "order cancel": always,
 	"category create": never, "category list": never, "category deactivate": always,
 	"buyer show": never, "buyer erase": always,
-	"event end":     always,
+	"event list": never, "event end": always,
 	"stats rebuild": never,
 	"staff add":     never, "staff list": never, "staff update": never, "staff remove": always,
 	"user link": never, "user show": never, "user sign-out": always,
@@ -87,7 +88,7 @@ func TestEveryCommandDecidesWhetherItAsks(t *testing.T) {
 	is.NoErr(err)
 	helps := map[string]string{
 		never: "", noMore: "Has no effect: this command does not ask.", shown: "Do not ask for confirmation.",
-		always: "Go ahead without asking for confirmation. Required where there is no terminal, and with --json.",
+		always: "Do not ask for confirmation. Required without a terminal, and with --json.",
 	}
 	for command, help := range commands {
 		when, decided := asks[command]
@@ -125,12 +126,12 @@ func TestFinalCommandsAreRefusedUnasked(t *testing.T) {
 				args := append(finalCommand(command, nobody), flags...)
 				is.Equal(program.Run(t.Context(), args, getenv, strings.NewReader("y\n"), &stdout, &stderr), 2)
 				is.Equal(stdout.String(), "")
-				want := command + " needs a confirmation, and there is no terminal: give --yes to go ahead; nothing was done\n" +
+				want := command + " asks for confirmation, and there is no terminal: nothing was done; add --yes to confirm\n" +
 					`Run "ticketing ` + command + ` --help" for how it is used.`
 				if len(flags) == 1 && flags[0] == "--json" {
 					code, message := refused(t, stderr.String())
 					is.Equal(code, "NOT_CONFIRMED")
-					is.Equal(message, strings.Replace(want, "there is no terminal", "nobody is asked with --json", 1))
+					is.Equal(message, strings.Replace(want, "there is no terminal", "--json cannot ask", 1))
 				} else {
 					is.Equal(stderr.String(), "ticketing: "+want+"\n")
 				}

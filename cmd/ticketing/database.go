@@ -65,7 +65,13 @@ func (p *program) operateIn(
 	if err != nil {
 		return err
 	}
-	return do(svc, p.operator(svc))
+	op := p.operator(svc)
+	for _, ref := range p.references {
+		if err := ref.resolve(ctx, op); err != nil {
+			return err
+		}
+	}
+	return do(svc, op)
 }
 
 // operator returns an Operator that acts in the name of the command line.

@@ -25,23 +25,23 @@ import (
 type demoCommand struct {
 	serving `set:"level=warn"`
 
-	Once       bool   `help:"End after the sale and its mail, without a shop."`
-	ShopAddr   string `default:"127.0.0.1:8081" help:"Where the shop listens; port 0 picks one." placeholder:"HOST:PORT"`
-	TLS        bool   `help:"Make a certificate for localhost, and serve the API and the shop over HTTPS. It is kept beside the SQLite database, in PATH.tls, or else in a new folder for temporary files, which the demo removes at its end." name:"tls"`
-	MailFolder string `help:"Where ticket mails are written to; none is sent. Defaults to a folder beside the SQLite database, PATH.mail, or else to a new one for temporary files." placeholder:"DIR"`
+	Once       bool   `help:"End after the sale. There is no shop then."`
+	ShopAddr   string `default:"127.0.0.1:8081" help:"Address of the shop; port 0 picks a free port." placeholder:"HOST:PORT"`
+	TLS        bool   `help:"Make a certificate for localhost, and serve the API and the shop over HTTPS. It is kept in PATH.tls beside the SQLite database, otherwise in a temporary folder." name:"tls"`
+	MailFolder string `help:"Folder that ticket mails are written to; none is sent. Defaults to PATH.mail beside the SQLite database, otherwise to a temporary folder." placeholder:"DIR"`
 }
 
 func (*demoCommand) Help() string {
-	return `On an empty database it makes a company that is verified, funded and has an event on sale. On the database ` +
-		`of an earlier demo it goes on with that company and issues new keys; those of earlier demos are revoked where a ` +
-		`company may have no more. On any other database it is refused.
+	return `In an empty database it creates a company that is verified, funded and has an event on sale. In the database ` +
+		`of an earlier demo it continues with that company and issues new keys; to make room it revokes keys of earlier ` +
+		`demos. It refuses any other database.
 
 At a second address it serves a shop: a website that sells through the API, with the embed SDK, the browser proxy ` +
-		`and an embed key. Buy a ticket there. With --tls the shop has a second page, with the widget in a frame, which ` +
-		`browsers show over HTTPS alone; make your browser trust the authority whose file is printed.
+		`and an embed key. Buy a ticket there. With --tls the shop has a second page with the widget in a frame, which ` +
+		`browsers show only over HTTPS; make your browser trust the certificate authority whose file is printed.
 
-It also makes an owner of the company and an administrator of the platform, and prints a link for each: open them to ` +
-		`see the console.
+It also creates an owner of the company and an administrator of the platform, and prints a sign-in link for each. ` +
+		`Open them to see the console.
 
     ticketing demo
     ticketing demo --tls
@@ -251,7 +251,7 @@ func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Comp
 		return found, nil
 	case others > 0:
 		return found, &failure{code: "NOT_EMPTY", text: "the database holds companies that no demo made: " +
-			"give the demo one of its own, such as --database sqlite:demo.db"}
+			"give the demo its own, such as --database sqlite:demo.db"}
 	default:
 		return op.CreateCompany(ctx, demoCompany)
 	}
@@ -429,7 +429,7 @@ func (c *demoCommand) show(
 	text.WriteString(curl(shop.authority, r.baseURL+"/checkouts", set.key, "cart-"+uuid.NewString(),
 		demoCheckout(set.eventID)))
 	if p.Database != inMemory {
-		text.WriteString("\nSee the webhooks of what you buy, signed, at an address of this machine:\n\n")
+		text.WriteString("\nRelay the webhooks of what you buy, signed, to an address on this machine:\n\n")
 		text.WriteString(p.listening(set.companyID))
 	}
 	text.WriteString("\n")

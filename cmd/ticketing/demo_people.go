@@ -63,6 +63,6 @@ func (l demoLinks) String() string {
 	if l.owner == nil {
 		return ""
 	}
-	return "\nSee the console, as the owner of the company and as an administrator of the platform. Each link signs you " +
+	return "\nOpen the console, as the owner of the company or as an administrator of the platform. Each link signs you " +
 		"in once, within 30 minutes:\n\n    " + *l.owner + "\n    " + *l.administrator + "\n"
 }

@@ -190,10 +190,10 @@ func (s *demoShop) String() string {
 	} else if s.listener != nil {
 		text.WriteString("Buy a ticket in the shop, in a browser:\n\n    " + s.origin + "\n\n")
 		if s.transport.certificate == nil {
-			text.WriteString("It has the widget in its page alone: in a frame, browsers show it over HTTPS only. For that " +
+			text.WriteString("The widget is part of the page. Browsers show it in a frame only over HTTPS: for that, " +
 				"start the demo with --tls.\n")
 		} else {
-			text.WriteString("It has the widget in its page, and at " + s.origin + "/frame in a frame.\n")
+			text.WriteString("The widget is part of the page, and at " + s.origin + "/frame in a frame.\n")
 		}
 	}
 	if s.authority != "" {

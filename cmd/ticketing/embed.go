@@ -9,7 +9,7 @@ import (
 )
 
 type embedCommands struct {
-	Snippet embedSnippetCommand `cmd:"" help:"Print the lines that put the sale of tickets into a page, and the policy that the page needs."`
+	Snippet embedSnippetCommand `cmd:"" help:"Print the HTML, script and content security policy for a page that sells tickets."`
 }
 
 type embedSnippetCommand struct {

@@ -9,7 +9,47 @@ import (
 )
 
 type eventCommands struct {
-	End eventEnd `cmd:"" help:"End a published event at once."`
+	List eventList `cmd:"" help:"List the events of a company, newest first."`
+	End  eventEnd  `cmd:"" help:"End a published event now."`
+}
+
+type eventList struct {
+	companyArg
+	listFlags
+
+	Status eventStatus `help:"Only those that are DRAFT, PUBLISHED, ENDED or CANCELLED." placeholder:"STATUS"`
+}
+
+func (c *eventList) Run(ctx context.Context, p *program) error {
+	return p.operateOn(ctx, nil, func(svc *ticketing.Service, op ticketing.Operator) error {
+		if _, err := op.GetCompany(ctx, c.Company.UUID); err != nil {
+			return err
+		}
+		columns := []column{ids("ID"), texts("TITLE"), states("STATUS"), words("DATE"), times("CREATED").optional()}
+		return p.list(c.listFlags, columns, func(list *list) error {
+			caller := ticketing.TrustedCaller(c.Company.UUID, ticketing.AllGrants()...)
+			page := func(params ticketing.PageParams) (ticketing.Page[ticketing.Event], error) {
+				return svc.ListEvents(ctx, caller, ticketing.EventFilter{PageParams: params, Status: c.Status.EventStatus})
+			}
+			return eachPage(list.params(), page, func(event ticketing.Event) error {
+				return list.add(event, event.ID.String(), event.Title, string(event.Status), orDash(event.Schedule.Date),
+					event.CreatedAt.String())
+			})
+		})
+	})
+}
+
+// eventStatus is the status of an event.
+type eventStatus struct{ ticketing.EventStatus }
+
+func (v *eventStatus) UnmarshalText(text []byte) error {
+	switch status := ticketing.EventStatus(text); status {
+	case ticketing.EventDraft, ticketing.EventPublished, ticketing.EventEnded, ticketing.EventCancelled:
+		v.EventStatus = status
+		return nil
+	default:
+		return badValue("must be DRAFT, PUBLISHED, ENDED or CANCELLED")
+	}
 }
 
 type eventEnd struct {
@@ -19,8 +59,8 @@ type eventEnd struct {
 }
 
 func (*eventEnd) Help() string {
-	return `Nothing of it is sold any more; its tickets stay valid at the gate. By itself an event ends within a minute ` +
-		`after its scheduled end.`
+	return `Sales stop, and sold tickets stay valid at the gate. An event ends by itself within a minute after its ` +
+		`scheduled end.`
 }
 
 func (c *eventEnd) Run(ctx context.Context, p *program) error {

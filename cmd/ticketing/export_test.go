@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -125,3 +126,10 @@ var SystemUser = systemUser
 
 // NameIn returns the name of a user id in a file in the format of /etc/passwd.
 var NameIn = nameIn
+
+// Logger returns the logger of a server with a value of --log-level; empty is none.
+func Logger(level string, w io.Writer) (*slog.Logger, error) {
+	var s serving
+	err := s.LogLevel.UnmarshalText([]byte(level))
+	return s.logger(w), err
+}

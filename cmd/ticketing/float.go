@@ -8,7 +8,7 @@ import (
 )
 
 type floatCommands struct {
-	Credit floatCredit `cmd:"" help:"Credit a settlement of the payment provider to a company's FLOAT."`
+	Credit floatCredit `cmd:"" help:"Credit a payment to a company's FLOAT."`
 }
 
 type floatCredit struct {
@@ -16,12 +16,12 @@ type floatCredit struct {
 	ignoredYes
 
 	Amount    amount `help:"How much, in naira." placeholder:"AMOUNT" required:""`
-	Reference string `help:"The provider's reference of the settlement, 8 to 128 characters." placeholder:"REFERENCE" required:""`
+	Reference string `help:"Reference of the payment provider, 8 to 128 characters." placeholder:"REFERENCE" required:""`
 }
 
 func (*floatCredit) Help() string {
-	return `A reference is credited once: the same one with the same amount shows the first movement again, with ` +
-		`another amount it is refused.
+	return `Each reference is credited only once: repeating it with the same amount shows the original credit, and another ` +
+		`amount is refused.
 
     ticketing float credit COMPANY --amount 1000000.00 --reference settlement-0001`
 }

@@ -76,7 +76,7 @@ func (h *health) serveHealth(ctx context.Context, listener net.Listener, logger 
 	go func() {
 		defer close(ended)
 		if err := ignoring(server.Serve(listener), http.ErrServerClosed); err != nil {
-			logger.ErrorContext(ctx, "health and metrics are not served any more", "error", err)
+			logger.ErrorContext(ctx, "health and metrics are no longer served", "error", err)
 		}
 	}()
 	return func() {

@@ -9,23 +9,23 @@ import (
 )
 
 type keyCommands struct {
-	Issue  keyIssue  `cmd:"" help:"Issue an API key. It is shown this once."`
-	Rotate keyRotate `cmd:"" help:"Make a successor of a key, which goes on working. It is shown this once."`
-	Revoke keyRevoke `cmd:"" help:"Revoke a key, at once and for ever."`
+	Issue  keyIssue  `cmd:"" help:"Issue an API key. It is shown only once."`
+	Rotate keyRotate `cmd:"" help:"Issue the successor of a key. The old key keeps working."`
+	Revoke keyRevoke `cmd:"" help:"Revoke a key at once. This cannot be undone."`
 	List   keyList   `cmd:"" help:"List the keys of a company, newest first."`
 }
 
 // keyArg names the key that a command is about.
 type keyArg struct {
-	Key id `arg:"" help:"Id of the key, the part of it between the points." placeholder:"KEY"`
+	Key id `arg:"" help:"Id of the key: the part of the key between the dots." placeholder:"KEY"`
 }
 
 type keyIssue struct {
 	companyArg
 
-	Name      string   `help:"What it is for, 2 to 80 characters." placeholder:"NAME" required:""`
-	Grants    []string `help:"What it may do, see below." placeholder:"GRANT" required:"" xor:"grants"`
-	AllGrants bool     `help:"It may do everything." required:"" xor:"grants"`
+	Name      string   `help:"What the key is for, 2 to 80 characters." placeholder:"NAME" required:""`
+	Grants    []string `help:"What the key may do, see below." placeholder:"GRANT" required:"" xor:"grants"`
+	AllGrants bool     `help:"The key may do everything." required:"" xor:"grants"`
 }
 
 func (*keyIssue) Help() string {
@@ -36,11 +36,11 @@ func (*keyIssue) Help() string {
 	return `A company has at most two active keys. The grants are
 
 ` + grants.String() + `
-A gate needs no more than the last one:
+A gate needs only the last one:
 
     ticketing key issue COMPANY --name gate --grants COMPANY:ticket:validate
 
-With --quiet the key is printed alone, for a script; its id is the part of it between the points:
+With --quiet only the key is printed, for a script; its id is the part between the dots:
 
     KEY=$(ticketing key issue COMPANY --name storefront --all-grants --quiet)`
 }
@@ -61,8 +61,9 @@ func (c *keyIssue) Run(ctx context.Context, p *program) error {
 type keyRotate struct{ keyArg }
 
 func (*keyRotate) Help() string {
-	return `Store the successor, deploy it everywhere, see its last use in the list of keys, then revoke the predecessor. ` +
-		`With --quiet the successor is printed alone.`
+	return `The new key is shown only once. Deploy it everywhere, check its last use with "ticketing key list", then revoke the old ` +
+		`key. ` +
+		`With --quiet only the new key is printed.`
 }
 
 func (c *keyRotate) Run(ctx context.Context, p *program) error {
@@ -128,7 +129,10 @@ func (c *keyRevoke) Run(ctx context.Context, p *program) error {
 	})
 }
 
-type keyList struct{ companyArg }
+type keyList struct {
+	companyArg
+	listFlags
+}
 
 func (c *keyList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
@@ -136,19 +140,20 @@ func (c *keyList) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		list := p.list("ID", "NAME", "STATUS", "PREDECESSOR", "CREATED", "LAST USED", "REVOKED", "GRANTS")
-		for _, key := range keys {
-			predecessor := "-"
-			if key.PredecessorID != nil {
-				predecessor = key.PredecessorID.String()
-			}
-			err := list.add(key, key.ID.String(), key.Name, string(key.Status), predecessor, key.CreatedAt.String(),
-				timeOrDash(key.LastUsedAt), timeOrDash(key.RevokedAt), listed(key.Grants))
-			if err != nil {
-				return err
-			}
+		columns := []column{
+			ids("ID"), texts("NAME"), states("STATUS"), ids("PREDECESSOR").optional(), times("CREATED").optional(),
+			times("LAST USED"), times("REVOKED").optional(), texts("GRANTS").optional(),
 		}
-		return list.end()
+		return p.list(c.listFlags, columns, func(list *list) error {
+			return eachOf(keys, func(key ticketing.APIKey) error {
+				predecessor := "-"
+				if key.PredecessorID != nil {
+					predecessor = key.PredecessorID.String()
+				}
+				return list.add(key, key.ID.String(), key.Name, string(key.Status), predecessor, key.CreatedAt.String(),
+					timeOrDash(key.LastUsedAt), timeOrDash(key.RevokedAt), listed(key.Grants))
+			})
+		})
 	})
 }
 

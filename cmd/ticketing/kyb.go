@@ -5,18 +5,95 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing"
 )
 
 type kybCommands struct {
+	List     kybList     `cmd:"" help:"List companies with their verification, such as those that wait for a decision."`
 	Show     kybShow     `cmd:"" help:"Show a company's verification and its cases."`
 	Edit     kybEdit     `cmd:"" help:"Edit the draft of a company's case."`
-	Submit   kybSubmit   `cmd:"" help:"Submit a company's draft to be decided."`
+	Submit   kybSubmit   `cmd:"" help:"Submit a company's draft for a decision."`
 	Approve  kybApprove  `cmd:"" help:"Approve a company's verification."`
 	Reject   kybReject   `cmd:"" help:"Reject a company's verification."`
-	Grace    kybGrace    `cmd:"" help:"Let a company sell without an approval until a time."`
-	EndGrace kybEndGrace `cmd:"" help:"End a company's grace, and leave its verification as it is."`
-	Revoke   kybRevoke   `cmd:"" help:"Revoke a company's verification, and its grace."`
+	Grace    kybGrace    `cmd:"" help:"Let a company sell without approval until a given time."`
+	EndGrace kybEndGrace `cmd:"" help:"End a company's grace. Its verification stays."`
+	Revoke   kybRevoke   `cmd:"" help:"Revoke a company's verification and its grace."`
+}
+
+type kybList struct {
+	listFlags
+
+	Status verificationStatus `help:"Only those that are UNVERIFIED, SUBMITTED, APPROVED, REJECTED or REVOKED." placeholder:"STATUS"`
+}
+
+func (*kybList) Help() string {
+	return `Companies are listed oldest first. With --status SUBMITTED it lists those with a case that waits for a ` +
+		`decision, longest waiting first: also those that stay APPROVED while they renew.
+
+    ticketing kyb list --status SUBMITTED`
+}
+
+// listedVerification is a company with the time at which it submitted the case that waits; nil: none waits.
+type listedVerification struct {
+	ticketing.Company
+
+	SubmittedAt *ticketing.Time `json:"submittedAt"`
+}
+
+func (c *kybList) Run(ctx context.Context, p *program) error {
+	return p.operate(ctx, func(op ticketing.Operator) error {
+		columns := []column{
+			shortIDs("ID"), texts("NAME"), states("VERIFICATION"), times("SUBMITTED"),
+			times("APPROVAL EXPIRES").optional(), times("GRACE UNTIL").optional(),
+		}
+		submitted := map[uuid.UUID]*ticketing.Time{}
+		var waiting []uuid.UUID
+		page := func(params ticketing.PageParams) (ticketing.Page[ticketing.SubmittedCase], error) {
+			return op.ListSubmittedCases(ctx, params)
+		}
+		all := ticketing.PageParams{Limit: ticketing.MaxPageLimit}
+		err := eachPage(all, page, func(found ticketing.SubmittedCase) error {
+			submitted[found.CompanyID] = found.SubmittedAt
+			waiting = append(waiting, found.CompanyID)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return p.list(c.listFlags, columns, func(list *list) error {
+			add := func(company ticketing.Company) error {
+				at, of := submitted[company.ID], company.Verification
+				return list.add(listedVerification{company, at}, company.ID.String(), company.Name, string(of.Status),
+					timeOrDash(at), timeOrDash(of.ApprovalExpiresAt), timeOrDash(of.GraceUntil))
+			}
+			if c.Status.VerificationStatus != ticketing.VerificationSubmitted {
+				return eachCompanyOf(ctx, op, c.Status.VerificationStatus, add)
+			}
+			return eachOf(waiting, func(companyID uuid.UUID) error {
+				company, err := op.GetCompany(ctx, companyID)
+				if err != nil {
+					return err
+				}
+				return add(company)
+			})
+		})
+	})
+}
+
+// verificationStatus is the standing of a company.
+type verificationStatus struct{ ticketing.VerificationStatus }
+
+func (v *verificationStatus) UnmarshalText(text []byte) error {
+	switch status := ticketing.VerificationStatus(text); status {
+	case ticketing.VerificationUnverified, ticketing.VerificationSubmitted, ticketing.VerificationApproved,
+		ticketing.VerificationRejected, ticketing.VerificationRevoked:
+		v.VerificationStatus = status
+		return nil
+	default:
+		return badValue("must be UNVERIFIED, SUBMITTED, APPROVED, REJECTED or REVOKED")
+	}
 }
 
 type kybShow struct{ companyArg }
@@ -62,18 +139,18 @@ func caseFields(c ticketing.VerificationCase) []field {
 type kybEdit struct {
 	companyArg
 
-	LegalName          *string `help:"Name in the register of companies, at most 200 characters." placeholder:"NAME"`
-	RegistrationNumber *string `help:"Number in that register, at most 100 characters." placeholder:"NUMBER"`
-	Country            *string `help:"Country of registration, a code of ISO 3166-1 such as NG." placeholder:"CODE"`
+	LegalName          *string `help:"Registered name, at most 200 characters." placeholder:"NAME"`
+	RegistrationNumber *string `help:"Registration number, at most 100 characters." placeholder:"NUMBER"`
+	Country            *string `help:"Country of registration: an ISO 3166-1 code such as NG." placeholder:"CODE"`
 	Address            *string `help:"Address, at most 500 characters." placeholder:"TEXT"`
-	ContactName        *string `help:"Whom staff may ask, at most 200 characters." placeholder:"NAME"`
+	ContactName        *string `help:"Person to contact, at most 200 characters." placeholder:"NAME"`
 	ContactEmail       *string `help:"Their email." placeholder:"EMAIL"`
 	ContactPhone       *string `help:"Their phone, at most 50 characters." placeholder:"PHONE"`
 }
 
 func (*kybEdit) Help() string {
-	return `What is not given keeps its value, an empty value clears it. Where the last case was decided this begins ` +
-		`another, with its facts; a case that is submitted cannot be edited.
+	return `Flags that are not given keep their values, and an empty value clears one. If the last case was decided, this ` +
+		`starts a new case with its values. A submitted case cannot be edited.
 
     ticketing kyb edit COMPANY --legal-name 'Lagos Live Ltd' --registration-number 'RC 123456' --country NG`
 }
@@ -90,8 +167,8 @@ func (c *kybEdit) Run(ctx context.Context, p *program) error {
 type kybSubmit struct{ companyArg }
 
 func (*kybSubmit) Help() string {
-	return `It needs every fact. An approval that is current stays so until staff decide, so that it can be renewed ` +
-		`before it expires.`
+	return `All fields are required. A current approval stays valid until staff decide, so it can be renewed before it ` +
+		`expires.`
 }
 
 func (c *kybSubmit) Run(ctx context.Context, p *program) error {
@@ -140,8 +217,8 @@ type kybReject struct {
 }
 
 func (*kybReject) Help() string {
-	return `A grace stays in force: revoke and end-grace end it. A case that was submitted is decided by it, a current ` +
-		`approval ends.
+	return `This decides a submitted case, and ends a current approval. A grace stays in force: "kyb revoke" and ` +
+		`"kyb end-grace" end it.
 
     ticketing kyb reject COMPANY --reason 'no papers'`
 }
@@ -170,7 +247,7 @@ type kybRevoke struct {
 }
 
 func (*kybRevoke) Help() string {
-	return `The company sells nothing until it is approved, or granted a grace. Reads and gates go on working.`
+	return `The company sells nothing until it is approved or gets a grace. Its reads and gates keep working.`
 }
 
 func (c *kybRevoke) Run(ctx context.Context, p *program) error {

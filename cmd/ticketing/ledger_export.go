@@ -21,15 +21,15 @@ import (
 type ledgerExport struct {
 	companyArg
 
-	Out string `help:"The file to write. It is there whole, or not at all." placeholder:"FILE" required:""`
+	Out string `help:"File to write. On a failure no file is left." placeholder:"FILE" required:""`
 }
 
 func (*ledgerExport) Help() string {
-	return `The bundle holds every movement up to this moment and is signed. Verify it anywhere with
+	return `The bundle has every movement up to now, and is signed. Verify it anywhere with
 
     ticketing ledger verify --file FILE --public-key "$(ticketing ledger public-key)"
 
-and keep it: against it a later one is shown to tell the same history.`
+and keep it: a later bundle can be verified against it.`
 }
 
 func (c *ledgerExport) Run(ctx context.Context, p *program) error {
@@ -82,14 +82,14 @@ type exportedHead struct {
 type ledgerStatement struct {
 	companyArg
 
-	From   moment          `help:"The beginning of the period. Defaults to that of the company." placeholder:"TIME"`
-	To     moment          `help:"The end of the period, itself not part of it. Defaults to now." placeholder:"TIME"`
+	From   moment          `help:"Start of the period. Defaults to the company's creation." placeholder:"TIME"`
+	To     moment          `help:"End of the period, exclusive. Defaults to now." placeholder:"TIME"`
 	Format statementFormat `default:"csv" help:"csv, or jsonl: a JSON value on each line."`
-	Out    string          `help:"The file to write, whole or not at all. Defaults to standard output." placeholder:"FILE"`
+	Out    string          `help:"File to write. Defaults to standard output." placeholder:"FILE"`
 }
 
 func (*ledgerStatement) Help() string {
-	return `Of each wallet the balance at the beginning, the movements, and the balance at the end.
+	return `For each wallet: the opening balance, the movements, and the closing balance.
 
     ticketing ledger statement COMPANY --from 2026-11-01 --to 2026-12-01 --format csv --out november.csv`
 }
@@ -100,14 +100,15 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 	period := ticketing.Period{From: c.From.Time, To: c.To.Time}
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		if c.Out == "" && p.JSON {
-			list := p.list()
-			err := op.Statement(ctx, c.Company.UUID, period, func(line ticketing.StatementLine) error {
-				return list.add(line)
+			err := p.list(listFlags{}, nil, func(list *list) error {
+				return op.Statement(ctx, c.Company.UUID, period, func(line ticketing.StatementLine) error {
+					return list.add(line)
+				})
 			})
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			return list.end()
+			return nil
 		}
 		movements := 0
 		write := func(w io.Writer) error {

@@ -16,17 +16,17 @@ import (
 )
 
 type ledgerVerify struct {
-	Company   id         `arg:"" help:"Id of the company. Defaults to all." optional:"" placeholder:"COMPANY"`
+	Company   companyRef `arg:"" help:"Id or name of the company. Defaults to all." optional:"" placeholder:"COMPANY"`
 	File      string     `help:"Verify this bundle instead, without a database." placeholder:"FILE"`
-	PublicKey publicKeys `help:"What the bundle is signed with, as \"ledger public-key\" prints it; several are separated by commas." placeholder:"KEY"`
-	Against   string     `help:"An older bundle that this one has to continue, or the signed heads it ended with." placeholder:"FILE"`
+	PublicKey publicKeys `help:"Public key of the bundle, as \"ledger public-key\" prints it; several are separated by commas." placeholder:"KEY"`
+	Against   string     `help:"Older bundle that this one must continue, or its signed heads." placeholder:"FILE"`
 }
 
 func (*ledgerVerify) Help() string {
-	return `It computes every chain anew, compares it with the wallets, the orders and the stock, and says what is ` +
-		`wrong. Exit status 1 when anything is. It may run while the server sells.
+	return `This recomputes every chain, compares it with the wallets, the orders and the stock, and reports what is wrong. ` +
+		`The exit status is 1 if anything is. It may run while the server sells.
 
-With --file it needs neither a database nor a secret:
+--file needs neither a database nor a secret:
 
     ticketing ledger verify --file books.bundle --public-key KEY --against last-year.bundle`
 }
@@ -37,10 +37,10 @@ func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
 	bar := newBar(p)
 	defer bar.end()
 	switch {
-	case c.File != "" && c.Company != (id{}):
-		return &usageError{text: "--file is verified without a database, and holds one company: give no COMPANY"}
+	case c.File != "" && c.Company.given():
+		return &usageError{text: "--file verifies a bundle, which holds one company: leave out COMPANY"}
 	case c.File != "" && len(c.PublicKey) == 0:
-		return &usageError{text: "--file needs --public-key: whoever can write the file can sign it with a key of their own"}
+		return &usageError{text: "--file needs --public-key: anyone who can write the file can sign it with a key of their own"}
 	case c.File != "":
 		return c.verifyFile(ctx, p, bar)
 	}
@@ -183,8 +183,8 @@ func (v *publicKeys) UnmarshalText(text []byte) error {
 type ledgerPublicKey struct{}
 
 func (*ledgerPublicKey) Help() string {
-	return `It belongs to the first master secret, and is no secret. Give it to whoever verifies bundles by another way ` +
-		`than the bundles.`
+	return `It belongs to the first master secret, and is not secret itself. Give it to those who verify bundles, but not ` +
+		`together with a bundle.`
 }
 
 func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {

@@ -17,10 +17,10 @@ import (
 // each other, and lets the command line take precedence over the environment.
 type mailerFlags struct {
 	SMTP         smtpURL `help:"The mail server: smtp://USER:PASSWORD@HOST:587 with STARTTLS, or smtps://USER:PASSWORD@HOST:465; special characters in both are percent-encoded. Give a URL with a password as TICKETING_SMTP: others can see a command line." name:"smtp" placeholder:"URL" xor:"mailer"`
-	SMTPCAFile   roots   `help:"PEM file of certificates that the mail server may also be signed by." name:"smtp-ca-file" placeholder:"FILE" xor:"ca"`
-	SMTPHello    hello   `help:"Name of this machine that the mail server is greeted with. Defaults to the host's." name:"smtp-hello" placeholder:"NAME" xor:"hello"`
-	DKIMKey      dkimKey `help:"PEM file of the private key that mails are signed with, where the mail server signs none itself." name:"dkim-key" placeholder:"FILE" xor:"key"`
-	DKIMSelector string  `help:"Selector of that key in the DNS of the sender's domain." name:"dkim-selector" placeholder:"NAME" xor:"selector"`
+	SMTPCAFile   roots   `help:"PEM file of additional CA certificates for the mail server." name:"smtp-ca-file" placeholder:"FILE" xor:"ca"`
+	SMTPHello    hello   `help:"Name for the greeting of the mail server (EHLO). Defaults to the host name." name:"smtp-hello" placeholder:"NAME" xor:"hello"`
+	DKIMKey      dkimKey `help:"PEM file of the DKIM private key, if the mail server does not sign mails itself." name:"dkim-key" placeholder:"FILE" xor:"key"`
+	DKIMSelector string  `help:"DKIM selector in the DNS of the sender's domain." name:"dkim-selector" placeholder:"NAME" xor:"selector"`
 	MailFolder   string  `help:"Write mails to this folder instead, a file each; for development." placeholder:"DIR" xor:"mailer,ca,hello,key,selector,rate"`
 }
 
@@ -28,9 +28,9 @@ type mailerFlags struct {
 type mailFlags struct {
 	mailerFlags
 
-	MailRate      count     `help:"Mails that this server sends in a second at most, evenly spaced; 0 is any number." placeholder:"N" xor:"rate"`
-	MailRetention retention `default:"180d" help:"How long notifications that have ended are kept, such as 180d; 0 is for ever." placeholder:"TIME"`
-	NoMail        bool      `help:"Send no mails; another server does." name:"no-mail" xor:"mailer,ca,hello,key,selector,rate"`
+	MailRate      count     `help:"Most mails this server sends per second, evenly spaced; 0 is no limit." placeholder:"N" xor:"rate"`
+	MailRetention retention `default:"180d" help:"How long finished notifications are kept, such as 180d; 0 keeps them forever." placeholder:"TIME"`
+	NoMail        bool      `help:"Send no mails from this server; another server does." name:"no-mail" xor:"mailer,ca,hello,key,selector,rate"`
 }
 
 // A mailer renders mails and sends them.

@@ -8,22 +8,22 @@ import (
 )
 
 type mailSenderCommands struct {
-	Set    mailSenderSet    `cmd:"" help:"Set from whom all ticket mails come. From then on each sale gets one."`
-	Show   mailSenderShow   `cmd:"" help:"Show from whom all ticket mails come."`
-	Remove mailSenderRemove `cmd:"" help:"Remove the sender: no sale gets a mail any more."`
+	Set    mailSenderSet    `cmd:"" help:"Set the sender of all ticket mails. From then on each sale sends one."`
+	Show   mailSenderShow   `cmd:"" help:"Show the sender of ticket mails."`
+	Remove mailSenderRemove `cmd:"" help:"Remove the sender. Later sales send no mail."`
 	Check  mailSenderCheck  `cmd:"" help:"Check the sender's domain and the mail server. Sends nothing."`
-	Test   mailSenderTest   `cmd:"" help:"Send a sample mail with two tickets that validate nowhere."`
+	Test   mailSenderTest   `cmd:"" help:"Send a sample mail with two tickets that no gate accepts."`
 }
 
 type mailSenderSet struct {
-	From    string `help:"The address that the mails come from; servers that receive them need to accept it." placeholder:"ADDRESS" required:""`
+	From    string `help:"Sender address. Its domain must allow your mail server." placeholder:"ADDRESS" required:""`
 	Name    string `help:"The platform's name, 1 to 100 characters. A mail is from \"BRAND via NAME\"." placeholder:"NAME" required:""`
-	Bounces string `help:"The address that reports of failed deliveries go to. Defaults to --from." placeholder:"ADDRESS"`
+	Bounces string `help:"Address for reports of failed deliveries. Defaults to --from." placeholder:"ADDRESS"`
 }
 
 func (*mailSenderSet) Help() string {
-	return `The sender is the platform's, for all companies and all servers. Once it is set, each sale makes a mail ` +
-		`with the tickets, which a server with --smtp sends. Orders from before get none by themselves: "ticketing ` +
+	return `The sender belongs to the platform: it is the same for all companies and servers. Once it is set, each sale makes a ` +
+		`mail with the tickets, which a server with --smtp sends. Earlier orders get none by themselves: "ticketing ` +
 		`notification resend --company COMPANY --missing" sends theirs.
 
     ticketing mail-sender set --from tickets@lagos.example --name 'Lagos Tickets'
@@ -47,8 +47,7 @@ func (*mailSenderShow) Run(ctx context.Context, p *program) error {
 type mailSenderRemove struct{ requiredConfirm }
 
 func (*mailSenderRemove) Help() string {
-	return `It is shown as it was. Mails that wait are sent if a sender is set again within 72 hours of their sale, and ` +
-		`fail otherwise.`
+	return `Waiting mails are sent if a sender is set again within 72 hours of their sale. Otherwise they fail.`
 }
 
 func (c *mailSenderRemove) Run(ctx context.Context, p *program) error {

@@ -182,12 +182,12 @@ func (p *program) judgeMail(checked mailChecked) error {
 type mailSenderTest struct {
 	mailerFlags
 
-	To      address `help:"Whom to send it to." placeholder:"ADDRESS" required:""`
-	Company id      `help:"The company whose branding it has. Defaults to a made-up one." placeholder:"COMPANY"`
+	To      address    `help:"Recipient of the sample." placeholder:"ADDRESS" required:""`
+	Company companyRef `help:"Company whose branding the mail has. Defaults to a made-up one." placeholder:"COMPANY"`
 }
 
 func (*mailSenderTest) Help() string {
-	return `It is sent at once and by this command, not by a server, with the same settings as there.
+	return `This command sends the mail at once, with the settings that a server would use.
 
     TICKETING_SMTP='smtps://USER:PASSWORD@smtp.lagos.example' ticketing mail-sender test --to ada@example.com`
 }

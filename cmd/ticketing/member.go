@@ -3,14 +3,16 @@ package main
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing"
 )
 
 type memberCommands struct {
-	Add    memberAdd    `cmd:"" help:"Make a user a member of a company."`
+	Add    memberAdd    `cmd:"" help:"Add a user to a company."`
 	List   memberList   `cmd:"" help:"List the members of a company."`
-	Update memberUpdate `cmd:"" help:"Give a member another role."`
-	Remove memberRemove `cmd:"" help:"End a membership."`
+	Update memberUpdate `cmd:"" help:"Change the role of a member."`
+	Remove memberRemove `cmd:"" help:"Remove a member from a company."`
 }
 
 // roleFlag is the role of a member.
@@ -32,7 +34,22 @@ func (v *role) UnmarshalText(text []byte) error {
 }
 
 type userArg struct {
-	User id `arg:"" help:"Id of the user." placeholder:"USER"`
+	User shortID `arg:"" help:"Id or email of the user." placeholder:"USER"`
+}
+
+// member returns the id of the member of a company.
+func (c userArg) member(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) (uuid.UUID, error) {
+	if c.User.UUID != uuid.Nil {
+		return c.User.UUID, nil
+	}
+	members, err := op.ListMembers(ctx, companyID)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	found, err := findRecord(c.User, "member", members, func(m ticketing.Member) (uuid.UUID, string) {
+		return m.UserID, m.Email
+	})
+	return found.UserID, err
 }
 
 type memberAdd struct {
@@ -40,12 +57,12 @@ type memberAdd struct {
 	roleFlag
 
 	Email string `help:"Email of the user." placeholder:"EMAIL" required:""`
-	Name  string `help:"Name of the user, if there is none of the email yet." placeholder:"NAME" required:""`
+	Name  string `help:"Name of the user, if the user is new." placeholder:"NAME" required:""`
 }
 
 func (*memberAdd) Help() string {
-	return `An owner may do everything that a company's people may, an administrator all but manage members and request ` +
-		`settlements, a viewer sees everything and changes nothing.
+	return `An owner may do everything. An administrator may not manage members or request settlements. A viewer sees ` +
+		`everything and changes nothing.
 
     ticketing member add COMPANY --email ada@lagos.example --name 'Ada Obi' --role OWNER`
 }
@@ -66,7 +83,11 @@ type memberUpdate struct {
 
 func (c *memberUpdate) Run(ctx context.Context, p *program) error {
 	return p.member(ctx, func(op ticketing.Operator) (ticketing.Member, error) {
-		return op.UpdateMember(ctx, c.Company.UUID, c.User.UUID, c.Role.Role)
+		userID, err := c.userArg.member(ctx, op, c.Company.UUID)
+		if err != nil {
+			return ticketing.Member{}, err
+		}
+		return op.UpdateMember(ctx, c.Company.UUID, userID, c.Role.Role)
 	})
 }
 
@@ -76,12 +97,16 @@ type memberRemove struct {
 }
 
 func (*memberRemove) Help() string {
-	return `It shows what the member was. The last owner of a company stays: make somebody else an owner first.`
+	return `The last owner cannot be removed: add another owner first.`
 }
 
 func (c *memberRemove) Run(ctx context.Context, p *program) error {
 	return p.member(ctx, func(op ticketing.Operator) (ticketing.Member, error) {
-		return op.RemoveMember(ctx, c.Company.UUID, c.User.UUID)
+		userID, err := c.userArg.member(ctx, op, c.Company.UUID)
+		if err != nil {
+			return ticketing.Member{}, err
+		}
+		return op.RemoveMember(ctx, c.Company.UUID, userID)
 	})
 }
 
@@ -104,7 +129,10 @@ func (p *program) member(
 	})
 }
 
-type memberList struct{ companyArg }
+type memberList struct {
+	companyArg
+	listFlags
+}
 
 func (c *memberList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
@@ -112,14 +140,11 @@ func (c *memberList) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		list := p.list("USER", "EMAIL", "NAME", "ROLE", "SINCE")
-		for _, member := range members {
-			err := list.add(member, member.UserID.String(), member.Email, member.Name, string(member.Role),
-				member.CreatedAt.String())
-			if err != nil {
-				return err
-			}
-		}
-		return list.end()
+		return p.list(c.listFlags, peopleColumns(), func(list *list) error {
+			return eachOf(members, func(member ticketing.Member) error {
+				return list.add(member, member.UserID.String(), member.Email, member.Name, string(member.Role),
+					member.CreatedAt.String())
+			})
+		})
 	})
 }

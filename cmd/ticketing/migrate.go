@@ -11,7 +11,7 @@ import (
 )
 
 type migrateCommand struct {
-	Distribute string `help:"With PostgreSQL: also spread the tables over a cluster, by company; citus." placeholder:"ENGINE"`
+	Distribute string `help:"With PostgreSQL: also spread the tables over a cluster, by company. The only engine is citus." placeholder:"ENGINE"`
 }
 
 func (*migrateCommand) Help() string {

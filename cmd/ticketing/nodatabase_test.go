@@ -15,7 +15,7 @@ import (
 
 // makers are the commands that create a database, or need none.
 var makers = []string{
-	"demo", "serve", "migrate", "company create", "bench", "embed snippet", "proxy check", "version",
+	"demo", "serve", "migrate", "company create", "bench", "embed snippet", "proxy check", "version", "help", "completion",
 }
 
 // calls are valid arguments of the commands that need an existing database.
@@ -24,7 +24,7 @@ var calls = map[string]string{
 	"company activate": nobody,
 	"member add":       nobody + " --role OWNER --email ada@example.com --name Ada", "member list": nobody,
 	"member update": nobody + " " + nobody + " --role OWNER", "member remove": nobody + " " + nobody,
-	"kyb show": nobody, "kyb edit": nobody + " --country NG", "kyb submit": nobody, "kyb approve": nobody,
+	"kyb list": "", "kyb show": nobody, "kyb edit": nobody + " --country NG", "kyb submit": nobody, "kyb approve": nobody,
 	"kyb reject": nobody + " --reason r", "kyb grace": nobody + " --until 2999-01-01", "kyb end-grace": nobody,
 	"kyb revoke":   nobody,
 	"branding set": nobody + " --brand-name ab", "branding show": nobody,
@@ -50,12 +50,12 @@ var calls = map[string]string{
 	"bank-account show":    nobody,
 	"bank-account reseal":  "",
 	"settlement request":   nobody, "settlement approve": nobody, "settlement reject": nobody + " --reason r",
-	"settlement list": nobody,
+	"settlement list": "",
 	"order list":      nobody, "order show": nobody,
 	"order refund": nobody + " --reason r", "order cancel": nobody + " --reason r",
 	"category create": "--name ab --slug ab", "category list": "", "category deactivate": nobody,
 	"buyer show": nobody + " --email ada@example.com", "buyer erase": nobody + " --email ada@example.com",
-	"event end":  nobody,
+	"event list": nobody, "event end": nobody,
 	"audit list": nobody, "stats rebuild": "",
 	"staff add": "--email ada@example.com --name Ada --role AUDITOR", "staff list": "",
 	"staff update": "ada@example.com --role AUDITOR", "staff remove": "ada@example.com",
@@ -87,7 +87,7 @@ func TestMistypedPathIsNoNewDatabase(t *testing.T) {
 				}}).with(env...)
 				code, message := sh.refusal(append(strings.Fields(command), strings.Fields(args)...)...)
 				is.Equal(code, "NO_DATABASE")
-				is.Equal(message, "there is no database in "+filepath.Join(folder, "none.db")+": mind the path of --database, or "+
+				is.Equal(message, "there is no database in "+filepath.Join(folder, "none.db")+": check the path in --database, or "+
 					`make one with "ticketing migrate" or "ticketing company create"`)
 				left, err := os.ReadDir(folder)
 				is.NoErr(err)

@@ -13,23 +13,23 @@ import (
 type notificationCommands struct {
 	List    notificationList    `cmd:"" help:"List the ticket mails of a company, newest order first."`
 	Show    notificationShow    `cmd:"" help:"Show the ticket mails of an order, attempt by attempt."`
-	Resend  notificationResend  `cmd:"" help:"Send again: the mail of an order, or of all that lack it."`
+	Resend  notificationResend  `cmd:"" help:"Send ticket mails again: of one order, or of many."`
 	Preview notificationPreview `cmd:"" help:"Write the mail of an order to a file. Sends nothing."`
 }
 
 type notificationList struct {
 	companyArg
+	listFlags
 
-	Order  id                 `help:"Of this order only." placeholder:"ORDER"`
-	Event  id                 `help:"Of orders of this event only." placeholder:"EVENT"`
-	Status notificationStatus `help:"In this status only: PENDING, SENT, FAILED or CANCELLED." placeholder:"STATUS"`
-	Since  moment             `help:"Made then or later." placeholder:"TIME"`
-	Until  moment             `help:"Made before." placeholder:"TIME"`
-	Limit  count              `help:"So many at most; 0 is all." placeholder:"N"`
+	Order  id                 `help:"Only those of this order." placeholder:"ORDER"`
+	Event  id                 `help:"Only those of this event's orders." placeholder:"EVENT"`
+	Status notificationStatus `help:"Only those that are PENDING, SENT, FAILED or CANCELLED." placeholder:"STATUS"`
+	Since  moment             `help:"Only those made at this time or later." placeholder:"TIME"`
+	Until  moment             `help:"Only those made before this time." placeholder:"TIME"`
 }
 
 func (*notificationList) Help() string {
-	return `Those that were refused, that all ten attempts could not send, or that nobody could send within 72 hours:
+	return `Mails that were refused, failed all ten attempts, or could not be sent within 72 hours:
 
     ticketing notification list COMPANY --status FAILED`
 }
@@ -40,36 +40,26 @@ func (c *notificationList) Run(ctx context.Context, p *program) error {
 		Until: c.Until.Time,
 	}
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		list := p.list("ORDER", "COPY", "STATUS", "ATTEMPTS", "CREATED", "SENT", "NEXT ATTEMPT", "ERROR")
-		params := ticketing.PageParams{Limit: ticketing.MaxPageLimit}
-		for left := int(c.Limit); ; {
-			if c.Limit > 0 {
-				params.Limit = min(left, ticketing.MaxPageLimit)
-			}
-			page, err := op.ListNotifications(ctx, c.Company.UUID, filter, params)
-			if err != nil {
-				return err
-			}
-			for _, n := range page.Items {
-				err := list.add(n, n.OrderID.String(), strconv.Itoa(n.Copy), string(n.Status), strconv.Itoa(n.Attempts),
-					n.CreatedAt.String(), timeOrDash(n.SentAt), timeOrDash(n.NextAttemptAt), orDash(n.LastError))
-				if err != nil {
-					return err
-				}
-			}
-			left -= len(page.Items)
-			if !page.HasMore || (c.Limit > 0 && left <= 0) {
-				return list.end()
-			}
-			params.Cursor = page.NextCursor
+		columns := []column{
+			ids("ORDER"), numbers("COPY").optional(), states("STATUS"), numbers("ATTEMPTS").optional(),
+			times("CREATED"), times("SENT"), times("NEXT ATTEMPT").optional(), texts("ERROR"),
 		}
+		return p.list(c.listFlags, columns, func(list *list) error {
+			page := func(params ticketing.PageParams) (ticketing.Page[ticketing.Notification], error) {
+				return op.ListNotifications(ctx, c.Company.UUID, filter, params)
+			}
+			return eachPage(list.params(), page, func(n ticketing.Notification) error {
+				return list.add(n, n.OrderID.String(), strconv.Itoa(n.Copy), string(n.Status), strconv.Itoa(n.Attempts),
+					n.CreatedAt.String(), timeOrDash(n.SentAt), timeOrDash(n.NextAttemptAt), orDash(n.LastError))
+			})
+		})
 	})
 }
 
 type notificationShow struct{ orderArg }
 
 func (*notificationShow) Help() string {
-	return `An order that was sold while no mail sender was set has none.`
+	return `An order that was sold when no mail sender was set has none.`
 }
 
 func (c *notificationShow) Run(ctx context.Context, p *program) error {
@@ -79,13 +69,9 @@ func (c *notificationShow) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		if p.JSON {
-			list := p.list()
-			for _, n := range copies {
-				if err := list.add(loggedOf(n)); err != nil {
-					return err
-				}
-			}
-			return list.end()
+			return p.list(listFlags{}, nil, func(list *list) error {
+				return eachOf(copies, func(n ticketing.Notification) error { return list.add(loggedOf(n)) })
+			})
 		}
 		if p.Quiet {
 			return p.printID(c.Order.String())
@@ -145,37 +131,37 @@ func notificationFields(n ticketing.Notification) []field {
 type notificationResend struct {
 	requiredConfirm
 
-	To      string       `help:"Send it to this address, such as a corrected one, instead of the buyer's. The order keeps its own." placeholder:"ADDRESS"`
-	Company id           `help:"Send the mails of orders of this company that are chosen by the other flags." placeholder:"COMPANY"`
+	To      string       `help:"Send to this address instead of the buyer's. The order keeps the buyer's." placeholder:"ADDRESS"`
+	Company companyRef   `help:"Send the mails of this company's orders that the other flags select." placeholder:"COMPANY"`
 	Event   id           `help:"With --company: of this event only." placeholder:"EVENT"`
 	Status  failedStatus `help:"With --company: FAILED, the orders whose last mail failed." placeholder:"STATUS" xor:"chosen"`
-	Missing bool         `help:"With --company: the orders that have no mail, since no sender was set when they were sold." xor:"chosen"`
-	Rate    replayRate   `help:"With --company: so many a second at most, 1 to 10000. Defaults to 50." placeholder:"N"`
+	Missing bool         `help:"With --company: the orders without a mail, sold when no sender was set." xor:"chosen"`
+	Rate    replayRate   `help:"With --company: at most N per second, 1 to 10000. Defaults to 50." placeholder:"N"`
 
 	Order id `arg:"" help:"Id of the order." optional:"" placeholder:"ORDER"`
 }
 
 func (*notificationResend) Help() string {
-	return `A mail that is sent again is a new copy, with the event as it is now. Servers send it; this command only ` +
-		`asks for it. The mail of an order can be sent again ten times in 24 hours, and not at all once the order was ` +
-		`refunded or cancelled.
+	return `A mail that is sent again is a new copy, with the event as it is now. A server sends it; this command only ` +
+		`queues it. The mail of an order can be sent again ten times in 24 hours. That of a refunded or cancelled order ` +
+		`cannot.
 
-One order, or those of a company that lack their mail:
+One order, or the orders of a company that lack their mail:
 
     ticketing notification resend ORDER
     ticketing notification resend ORDER --to ada.obi@example.com
     ticketing notification resend --company COMPANY --status FAILED
     ticketing notification resend --company COMPANY --event EVENT --missing
 
-Many are asked about first, and need --yes where nobody can be asked. "Skipped" are those that ended or got a mail ` +
-		`meanwhile, and those with ten copies. What was interrupted goes on where it was if it is called again.`
+Sending many asks for confirmation, and needs --yes without a terminal. "Skipped" are orders that ended or got a ` +
+		`mail meanwhile, and those with ten copies. An interrupted command resumes when it is repeated.`
 }
 
 func (c *notificationResend) Run(ctx context.Context, p *program) error {
 	many := c.Event.UUID != uuid.Nil || c.Status.failed || c.Missing || c.Rate != 0
 	switch one := c.Order.UUID != uuid.Nil; {
-	case one && (c.Company.UUID != uuid.Nil || many):
-		return wrongResend("ORDER is one: give only --to beside it, or --company instead of it")
+	case one && (c.Company.given() || many):
+		return wrongResend("ORDER takes only --to: leave out the other flags, or give --company instead of ORDER")
 	case one:
 		return p.operate(ctx, func(op ticketing.Operator) error {
 			made, err := op.ResendNotification(ctx, c.Order.UUID, c.To)
@@ -184,12 +170,12 @@ func (c *notificationResend) Run(ctx context.Context, p *program) error {
 			}
 			return p.showRecord(made.OrderID.String(), loggedOf(made), append([]field{{"Order", made.OrderID.String()}}, notificationFields(made)...)...)
 		})
-	case c.Company.UUID == uuid.Nil:
-		return wrongResend("give ORDER, or --company for many")
+	case !c.Company.given():
+		return wrongResend("give ORDER, or --company to send many")
 	case !c.chosen():
-		return wrongResend("--company needs --status FAILED or --missing: who has a mail needs no other")
+		return wrongResend("refusing to send all mails again: add --status FAILED or --missing")
 	case c.To != "":
-		return wrongResend("--to is for one ORDER: the mails of many go to their buyers")
+		return wrongResend("--to needs ORDER: the mails of many orders go to their buyers")
 	default:
 		return c.resendMany(ctx, p)
 	}
@@ -200,7 +186,7 @@ func (c *notificationResend) chosen() bool { return c.Status.failed || c.Missing
 
 // unconfirmed reports whether the command must ask for confirmation: if it sends the mails of many.
 func (c *notificationResend) unconfirmed() bool {
-	return !c.Yes && c.Order.UUID == uuid.Nil && c.Company.UUID != uuid.Nil && c.chosen() && c.To == ""
+	return !c.Yes && c.Order.UUID == uuid.Nil && c.Company.given() && c.chosen() && c.To == ""
 }
 
 func wrongResend(text string) error {
@@ -222,7 +208,7 @@ func (c *notificationResend) resendMany(ctx context.Context, p *program) error {
 				return "", err
 			}
 			name, err := companyArg{Company: c.Company}.named(ctx, op)
-			return fmt.Sprintf("Send the mails of %d orders of the company %s?", number, name), err
+			return fmt.Sprintf("Send the mails of %s of the company %s?", plural(number, "order", "orders"), name), err
 		})
 		if err != nil {
 			return err
@@ -233,7 +219,7 @@ func (c *notificationResend) resendMany(ctx context.Context, p *program) error {
 		bar.end()
 		if err != nil {
 			_, code, message := p.explain(interrupted(ctx, err))
-			return &failure{code: code, text: fmt.Sprintf("%s; %d were made until then", message, result.Made)}
+			return &failure{code: code, text: fmt.Sprintf("%s, after %s", message, plural(result.Made, "copy", "copies"))}
 		}
 		return p.show(result,
 			field{"Made", strconv.Itoa(result.Made)},

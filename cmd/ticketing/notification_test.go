@@ -201,15 +201,15 @@ func TestNotificationResendRefusesHalfAQuestion(t *testing.T) {
 	t.Parallel()
 	sh := newShell(t)
 	for _, test := range []struct{ args, want string }{
-		{"", "give ORDER, or --company for many"},
-		{"--to ada@example.com", "give ORDER, or --company for many"},
-		{"--missing", "give ORDER, or --company for many"},
-		{nobody + " --company " + nobody, "ORDER is one"},
-		{nobody + " --missing", "ORDER is one"},
-		{nobody + " --rate 5", "ORDER is one"},
-		{"--company " + nobody, "--company needs --status FAILED or --missing"},
-		{"--company " + nobody + " --rate 5", "--company needs --status FAILED or --missing"},
-		{"--company " + nobody + " --missing --to a@example.com", "--to is for one ORDER"},
+		{"", "give ORDER, or --company to send many"},
+		{"--to ada@example.com", "give ORDER, or --company to send many"},
+		{"--missing", "give ORDER, or --company to send many"},
+		{nobody + " --company " + nobody, "ORDER takes only --to"},
+		{nobody + " --missing", "ORDER takes only --to"},
+		{nobody + " --rate 5", "ORDER takes only --to"},
+		{"--company " + nobody, "refusing to send all mails again: add --status FAILED or --missing"},
+		{"--company " + nobody + " --rate 5", "refusing to send all mails again: add --status FAILED or --missing"},
+		{"--company " + nobody + " --missing --to a@example.com", "--to needs ORDER"},
 		{"--company " + nobody + " --missing --status FAILED", "--missing"},
 	} {
 		is := is.New(t)

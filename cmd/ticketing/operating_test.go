@@ -283,7 +283,7 @@ func TestOutputForPeople(t *testing.T) {
 			[]string{"wallet", "show", id},
 			[]string{"FLOAT        NGN 12.00  ACTIVE\n", "Low balance  yes\n", "FLOAT_CREDIT  NGN 12.00  settlement-1\n"},
 		},
-		{[]string{"ledger", "list", id}, []string{"SEQ  WALLET", "1    FLOAT", "settlement-1"}},
+		{[]string{"ledger", "list", id}, []string{"SEQ  WALLET", "  1  FLOAT", "settlement-1"}},
 		{[]string{"ledger", "verify"}, []string{"OK       yes\n"}},
 		{[]string{"key", "list", id}, []string{"ID  NAME  STATUS"}},
 		{[]string{"version"}, []string{"Version ", "Commit ", "Go "}},

@@ -10,13 +10,14 @@ import (
 
 type orderCommands struct {
 	List   orderList   `cmd:"" help:"List the orders of a company, newest first."`
-	Show   orderShow   `cmd:"" help:"Show an order and what was scanned of it."`
-	Refund orderRefund `cmd:"" help:"Refund a confirmed order: FLOAT gets the gross back, EARNINGS give the commission."`
-	Cancel orderCancel `cmd:"" help:"Cancel a confirmed order: its tickets no longer validate, no money moves."`
+	Show   orderShow   `cmd:"" help:"Show an order and which of its tickets were scanned."`
+	Refund orderRefund `cmd:"" help:"Refund a confirmed order: the gross returns to FLOAT, the commission is taken back."`
+	Cancel orderCancel `cmd:"" help:"Cancel a confirmed order: its tickets become void, no money moves."`
 }
 
 type orderList struct {
 	companyArg
+	listFlags
 
 	Email  string      `help:"Only those of this buyer." placeholder:"EMAIL"`
 	Event  id          `help:"Only those of this event." placeholder:"EVENT"`
@@ -24,37 +25,33 @@ type orderList struct {
 }
 
 func (*orderList) Help() string {
-	return `With --email all orders of the company are looked through: a million take about a second.
+	return `--email searches all orders of the company: a million take about a second.
 
     ticketing order list COMPANY --email ada@example.com`
 }
 
 func (c *orderList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		list := p.list("ID", "STATUS", "GROSS", "COMMISSION", "TICKETS", "SCANNED", "BUYER", "CONFIRMED")
+		columns := []column{
+			ids("ID"), states("STATUS"), numbers("GROSS"), numbers("COMMISSION").optional(), numbers("TICKETS").optional(),
+			numbers("SCANNED").optional(), texts("BUYER"), times("CONFIRMED"),
+		}
 		var search ticketing.OrderSearch
-		search.Limit, search.Email, search.EventID = ticketing.MaxPageLimit, c.Email, c.Event.UUID
+		search.Email, search.EventID = c.Email, c.Event.UUID
 		if c.Status.OrderStatus != "" {
 			search.Statuses = []ticketing.OrderStatus{c.Status.OrderStatus}
 		}
-		for {
-			page, err := op.ListOrders(ctx, c.Company.UUID, search)
-			if err != nil {
-				return err
+		return p.list(c.listFlags, columns, func(list *list) error {
+			page := func(params ticketing.PageParams) (ticketing.Page[ticketing.OrderDetail], error) {
+				search.PageParams = params
+				return op.ListOrders(ctx, c.Company.UUID, search)
 			}
-			for _, order := range page.Items {
-				err := list.add(order, order.ID.String(), string(order.Status), order.Gross.String(),
+			return eachPage(list.params(), page, func(order ticketing.OrderDetail) error {
+				return list.add(order, order.ID.String(), string(order.Status), order.Gross.String(),
 					order.Commission.Amount.String(), strconv.Itoa(len(order.Lines)), strconv.Itoa(scanned(order)),
 					order.Buyer.Email, order.ConfirmedAt.String())
-				if err != nil {
-					return err
-				}
-			}
-			if !page.HasMore {
-				return list.end()
-			}
-			search.Cursor = page.NextCursor
-		}
+			})
+		})
 	})
 }
 
@@ -97,22 +94,34 @@ func (c orderEnd) asked(ctx context.Context, p *program, op ticketing.Operator, 
 		if err != nil {
 			return "", err
 		}
-		name, err := companyArg{Company: id{order.CompanyID}}.named(ctx, op)
-		return fmt.Sprintf("%s the order %s of %s, %d tickets, %d of them scanned, of the company %s?", do, order.ID,
-			naira(order.Gross), len(order.Lines), scanned(order), name), err
+		name, err := companyNamed(ctx, op, order.CompanyID)
+		return fmt.Sprintf("%s the order %s of %s (%s, %s) of the company %s?", do, order.ID, naira(order.Gross),
+			plural(len(order.Lines), "ticket", "tickets"), scannedOf(order), name), err
 	})
+}
+
+// scannedOf says how many of an order's tickets were scanned.
+func scannedOf(order ticketing.OrderDetail) string {
+	switch n := scanned(order); n {
+	case 0:
+		return "none scanned"
+	case len(order.Lines):
+		return "all scanned"
+	default:
+		return strconv.Itoa(n) + " scanned"
+	}
 }
 
 type orderRefund struct {
 	orderEnd
 
-	Restock bool `help:"Count its tickets as unsold again, on sale where event and tier are."`
+	Restock bool `help:"Return the tickets to the stock. They are on sale if event and tier are."`
 }
 
 func (*orderRefund) Help() string {
-	return `It is refused where EARNINGS do not hold the commission any more, since it was settled. With --restock the ` +
-		`tickets count as unsold again: paused on a draft event, not on sale where the tier was cancelled. On an event ` +
-		`that is cancelled or has ended nothing goes back. "Restocked" tells whether they count as unsold.
+	return `A refund is refused if EARNINGS no longer hold the commission because it was settled. With --restock the tickets ` +
+		`return to the stock: paused on a draft event, cancelled if the tier was cancelled. For an event that is cancelled or ` +
+		`has ended, nothing returns. "Restocked" says whether the tickets returned.
 
     ticketing order refund ORDER --reason 'The headliner fell ill' --restock`
 }

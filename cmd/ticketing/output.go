@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os/signal"
-	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -89,11 +88,12 @@ func (p *program) operational(err error) *failure {
 	case errors.Is(err, ticketing.ErrSecretKeys):
 		said := strings.TrimPrefix(ticketing.ErrSecretKeys.Error(), "ticketing: ")
 		_, more, _ := strings.Cut(err.Error(), said)
-		return &failure{code: codeSecretKey, text: said + more + ". Give all that it is used with, the newest first"}
+		return &failure{code: codeSecretKey, text: said + more + ": check TICKETING_SECRET_KEY, --secret-key or the file " +
+			"beside the database; if several secrets are in use, give all, the newest first"}
 	case errors.Is(err, ticketing.ErrBusy):
-		return &failure{code: "BUSY", text: "the database is busy with another program's work: try again"}
+		return &failure{code: "BUSY", text: "another program keeps the database busy: try again"}
 	case errors.Is(err, store.ErrNoDatabase):
-		return &failure{code: "NO_DATABASE", text: "there is no database in " + p.databaseName() + ": mind the path of " +
+		return &failure{code: "NO_DATABASE", text: "there is no database in " + p.databaseName() + ": check the path in " +
 			"--database, or make one with \"ticketing migrate\" or \"ticketing company create\""}
 	case errors.Is(err, store.ErrAccess):
 		return &failure{code: "DATABASE_ACCESS", text: "the database " + p.databaseName() + " refuses access: " +
@@ -105,22 +105,21 @@ func (p *program) operational(err error) *failure {
 		return &failure{code: "NOT_DISTRIBUTABLE", text: "the database " + p.databaseName() + " cannot be distributed: " +
 			after(err, store.ErrNotDistributable)}
 	case errors.Is(err, ticketing.ErrUnavailable):
-		why := "it is damaged, of another kind, not to be written, or its disk is full"
-		if of, ok := errors.AsType[*fs.PathError](err); ok {
-			why = of.Err.Error()
-		}
+		why := ""
 		if p.onServer() {
 			why = after(err, ticketing.ErrUnavailable)
+		} else {
+			why = sqliteReason(err)
 		}
 		return &failure{code: "UNAVAILABLE", text: "the database " + p.databaseName() + " cannot be used: " + why}
 	case errors.Is(err, ticketing.ErrLedgerBroken):
 		return &failure{code: codeLedgerInvalid, text: withoutPackages(err.Error()) +
-			"; \"ticketing ledger verify\" tells more"}
+			"; run \"ticketing ledger verify\" for details"}
 	case errors.Is(err, store.ErrNotMigrated):
 		return errOutdated
 	case errors.Is(err, store.ErrSchema):
-		return &failure{code: "SCHEMA", text: "the tables of the database are not of this version of the program: a newer " +
-			"version migrated them, or a migration was changed after it had been applied"}
+		return &failure{code: "SCHEMA", text: "a newer version of this program has migrated the database, or a migration was " +
+			"changed after it was applied: run the newer version, or restore a backup from before the upgrade"}
 	}
 	return nil
 }
@@ -248,79 +247,11 @@ func (p *program) printID(id string) error {
 
 func (p *program) printFields(fields ...field) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	screen := p.screen()
 	for _, f := range fields {
-		fmt.Fprintf(w, "%s\t%s\n", f.name, escape(f.value))
+		fmt.Fprintf(w, "%s\t%s\n", f.name, screen.paint(escape(f.value)))
 	}
 	return outputError(w.Flush())
-}
-
-// list prints items one by one, so that it never holds all of them: as a JSON array, or as a table for a person.
-type list struct {
-	json  bool
-	quiet bool // print the first cell of each row
-	noID  bool // rows have no id
-	out   *bufio.Writer
-	table *tabwriter.Writer
-	rows  int
-}
-
-// tableRows is how many rows of a table are aligned together.
-const tableRows = 500
-
-func (p *program) list(columns ...string) *list {
-	l := &list{json: p.JSON, quiet: p.Quiet, out: bufio.NewWriter(p.stdout)}
-	l.noID = len(columns) == 0 || !slices.Contains([]string{"ID", "USER", "ORDER"}, columns[0])
-	if !l.json && !l.quiet {
-		l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
-		l.row(columns)
-	}
-	return l
-}
-
-func (l *list) row(cells []string) { fmt.Fprintln(l.table, escape(strings.Join(cells, "\t"))) }
-
-// add prints one item: value as JSON, or cells for a person.
-func (l *list) add(value any, cells ...string) error {
-	l.rows++
-	if l.quiet && l.noID {
-		return nil
-	}
-	if l.quiet {
-		_, err := fmt.Fprintln(l.out, escape(cells[0]))
-		return outputError(err)
-	}
-	if !l.json {
-		l.row(cells)
-		if l.rows%tableRows == 0 {
-			return outputError(l.table.Flush())
-		}
-		return nil
-	}
-	opening := ","
-	if l.rows == 1 {
-		opening = "["
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	_, _ = l.out.WriteString(opening)
-	_, err = l.out.Write(text)
-	return outputError(err)
-}
-
-// end completes the list. A list that failed earlier is left incomplete.
-func (l *list) end() error {
-	switch {
-	case l.quiet:
-	case !l.json:
-		_ = l.table.Flush()
-	case l.rows == 0:
-		_, _ = l.out.WriteString("[]\n")
-	default:
-		_, _ = l.out.WriteString("]\n")
-	}
-	return outputError(l.out.Flush())
 }
 
 // orDash returns the text, or a dash for nil.
@@ -337,6 +268,14 @@ func timeOrDash(t *ticketing.Time) string {
 		return "-"
 	}
 	return t.String()
+}
+
+// plural returns a number with the word for what it counts.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }
 
 func yesNo(b bool) string {

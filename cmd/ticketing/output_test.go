@@ -121,7 +121,7 @@ func TestDatabaseThatCannotBeUsed(t *testing.T) {
 		is.NoErr(os.WriteFile(filepath.Join(sh.dir, "t.db"), bytes.Repeat([]byte("no database "), 1000), 0o600))
 		code, message := sh.refusal("company", "list", secret)
 		is.Equal(code, "UNAVAILABLE")
-		is.True(strings.Contains(message, "of another kind"))
+		is.True(strings.Contains(message, "the file is not a SQLite database"))
 	})
 	t.Run("a folder", func(t *testing.T) {
 		t.Parallel()

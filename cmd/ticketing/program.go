@@ -21,6 +21,8 @@ import (
 type program struct {
 	*flags
 
+	references []reference // of the command, to be looked up
+
 	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -30,47 +32,81 @@ type program struct {
 
 // flags are the flags that every command has.
 type flags struct {
-	Database  string `default:"sqlite:ticketing.db" group:"all" help:"Where everything is kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory: (demo, serve and bench only), gone at exit. Give a URL with a password as TICKETING_DATABASE: others can see a command line." placeholder:"URL"`
-	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. Of several, separated by commas, the first makes digests and all verify them. With SQLite it is made on first use and kept in PATH.key; with PostgreSQL it must be given. Give it as TICKETING_SECRET_KEY: others can see a command line." placeholder:"KEY"`
-	Actor     claim  `group:"all" help:"Who you are, 1 to 64 characters. The audit log keeps it as a claim, beside the user of the operating system and the host." placeholder:"TEXT"`
+	Database  string `default:"sqlite:ticketing.db" group:"all" help:"The database: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory:, which is gone at exit (demo, serve and bench only). Set a URL with a password as TICKETING_DATABASE: other users can see a command line." placeholder:"URL"`
+	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. SQLite makes one on first use and keeps it in PATH.key; PostgreSQL requires one. While one replaces another, give both, separated by a comma, the new one first. Set it as TICKETING_SECRET_KEY: other users can see a command line." placeholder:"KEY"`
+	Actor     claim  `group:"all" help:"Your name for the audit log, 1 to 64 characters. The log also keeps the system user and the host." placeholder:"TEXT"`
 	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json" xor:"output"`
-	Quiet     bool   `group:"all" help:"Print only ids, one on each line, and nothing about what has no id. Instead of the id, a new API key, signing secret or sign-in link is printed, since it is shown only once." short:"q" xor:"output"`
+	Quiet     bool   `group:"all" help:"Print only ids, one on each line. Instead of its id, a new API key or sign-in link is printed: it is shown only once." short:"q" xor:"output"`
+
+	ShowVersion versionFlag `group:"all" help:"Print the version of the program." name:"version"`
 }
 
 // commands is the grammar of the command line.
 type commands struct {
 	flags
 
-	Demo    demoCommand    `cmd:"" group:"serve" help:"Serve a company that is ready to sell, and sell one ticket."`
-	Serve   serveCommand   `cmd:"" group:"serve" help:"Serve the public API."`
+	Demo    demoCommand    `cmd:"" group:"serve" help:"Serve a demo company that is ready to sell, and sell one ticket."`
+	Serve   serveCommand   `cmd:"" group:"serve" help:"Serve the public API and the console."`
 	Migrate migrateCommand `cmd:"" group:"serve" help:"Bring the tables of the database up to date."`
 	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
-	Embed   embedCommands  `cmd:"" group:"serve" help:"Print how a website sells with the embed SDK."`
-	Version versionCommand `cmd:"" group:"serve" help:"Print version, commit and Go version."`
 
-	Company      companyCommands      `cmd:"" group:"operate" help:"Create, list, rename, suspend and activate companies."`
-	Member       memberCommands       `cmd:"" group:"operate" help:"Run who acts for a company, and as what."`
-	KYB          kybCommands          `cmd:"" group:"operate" help:"Edit, submit and decide the verification of companies." name:"kyb"`
-	Branding     brandingCommands     `cmd:"" group:"operate" help:"Set how a company looks to its buyers."`
-	Commission   commissionCommands   `cmd:"" group:"operate" help:"Schedule what a company earns."`
-	Float        floatCommands        `cmd:"" group:"operate" help:"Fund a company's FLOAT."`
-	Wallet       walletCommands       `cmd:"" group:"operate" help:"Show, suspend and activate wallets."`
-	Ledger       ledgerCommands       `cmd:"" group:"operate" help:"List, verify and export the movements of wallets."`
-	Key          keyCommands          `cmd:"" group:"operate" help:"Issue, rotate, revoke and list API keys."`
-	Webhook      webhookCommands      `cmd:"" group:"operate" help:"Tell a company's systems what happens: endpoints, deliveries, replay, and a relay for developers."`
-	MailSender   mailSenderCommands   `cmd:"" group:"operate" help:"Set from whom the ticket mails come, and check and try it." name:"mail-sender"`
-	Notification notificationCommands `cmd:"" group:"operate" help:"See what became of ticket mails, and send them again."`
-	BankAccount  bankAccountCommands  `cmd:"" group:"operate" help:"Set where a company's earnings are paid out to." name:"bank-account"`
-	Settlement   settlementCommands   `cmd:"" group:"operate" help:"Request, approve and reject payouts of EARNINGS."`
-	Order        orderCommands        `cmd:"" group:"operate" help:"Find, refund and cancel orders."`
-	Category     categoryCommands     `cmd:"" group:"operate" help:"Run the platform-wide categories of events."`
-	Buyer        buyerCommands        `cmd:"" group:"operate" help:"Show a buyer, or erase one on request."`
-	Event        eventCommands        `cmd:"" group:"operate" help:"End events."`
-	Proxy        proxyCommands        `cmd:"" group:"operate" help:"Check the proxy of a shop in a browser."`
-	Staff        staffCommands        `cmd:"" group:"operate" help:"Run who works for the platform, and as what."`
-	User         userCommands         `cmd:"" group:"operate" help:"Let people sign in to the console, see them, and sign them out."`
-	Stats        statsCommands        `cmd:"" group:"operate" help:"Compute the sums of sales from the orders."`
-	Audit        auditCommands        `cmd:"" group:"operate" help:"List what operators did."`
+	Company  companyCommands  `cmd:"" group:"company" help:"Create, list, rename, suspend and activate companies."`
+	KYB      kybCommands      `cmd:"" group:"company" help:"Edit, submit and decide the verification of companies." name:"kyb"`
+	Branding brandingCommands `cmd:"" group:"company" help:"Set how a company looks to its buyers."`
+	Member   memberCommands   `cmd:"" group:"company" help:"Manage who acts for a company, and with which role."`
+
+	Commission  commissionCommands  `cmd:"" group:"money" help:"Schedule the commission that a company earns."`
+	Float       floatCommands       `cmd:"" group:"money" help:"Fund a company's FLOAT."`
+	Wallet      walletCommands      `cmd:"" group:"money" help:"Show, suspend and activate wallets."`
+	Ledger      ledgerCommands      `cmd:"" group:"money" help:"List, verify and export the movements of wallets."`
+	BankAccount bankAccountCommands `cmd:"" group:"money" help:"Set the bank account that a company's earnings are paid to." name:"bank-account"`
+	Settlement  settlementCommands  `cmd:"" group:"money" help:"List, request, approve and reject payouts of EARNINGS."`
+	Stats       statsCommands       `cmd:"" group:"money" help:"Compute the sums of sales from the orders."`
+
+	Event    eventCommands    `cmd:"" group:"sales" help:"List and end events."`
+	Order    orderCommands    `cmd:"" group:"sales" help:"Find, refund and cancel orders."`
+	Buyer    buyerCommands    `cmd:"" group:"sales" help:"Show a buyer, or erase one on request."`
+	Category categoryCommands `cmd:"" group:"sales" help:"Manage the platform-wide categories of events."`
+
+	Key     keyCommands     `cmd:"" group:"connect" help:"Issue, rotate, revoke and list API keys."`
+	Webhook webhookCommands `cmd:"" group:"connect" help:"Manage endpoints, deliveries and replays, and relay events to a developer's machine."`
+	Embed   embedCommands   `cmd:"" group:"connect" help:"Print how a website sells with the embed SDK."`
+	Proxy   proxyCommands   `cmd:"" group:"connect" help:"Check the proxy of a shop in a browser."`
+
+	MailSender   mailSenderCommands   `cmd:"" group:"mail" help:"Set, check and test the sender of ticket mails." name:"mail-sender"`
+	Notification notificationCommands `cmd:"" group:"mail" help:"List ticket mails, and send them again."`
+
+	Staff staffCommands `cmd:"" group:"people" help:"Manage who works for the platform, and with which role."`
+	User  userCommands  `cmd:"" group:"people" help:"Let people sign in to the console, show them, and sign them out."`
+	Audit auditCommands `cmd:"" group:"people" help:"List what operators did."`
+
+	HelpText   helpCommand       `cmd:"" group:"program" help:"Show the help of a command." name:"help"`
+	Completion completionCommand `cmd:"" group:"program" help:"Print a script that completes commands in a shell."`
+	Version    versionCommand    `cmd:"" group:"program" help:"Print version, commit and Go version."`
+}
+
+// helpCommand shows the help of another command.
+type helpCommand struct {
+	Command []string `arg:"" help:"The command." optional:"" placeholder:"COMMAND"`
+}
+
+func (c *helpCommand) Run(ctx context.Context, p *program) error {
+	return p.run(ctx, append(c.Command, "--help"))
+}
+
+// versionFlag prints the version and ends the program.
+type versionFlag bool
+
+// BeforeReset runs before anything else is parsed.
+func (versionFlag) BeforeReset(parser *kong.Kong, p *program) error {
+	if p.JSON {
+		defer parser.Exit(exitDone)
+		return encode(p.stdout, built())
+	}
+	b := built()
+	_, err := fmt.Fprintf(parser.Stdout, "ticketing %s (commit %s, %s)\n", b.Version, b.Commit, b.Go)
+	parser.Exit(exitDone)
+	return err
 }
 
 const description = `A prepaid-float ticketing service: companies prepay, sell tickets through the public API, ` +
@@ -84,18 +120,18 @@ func (*commands) Help() string {
 
 or, for a company of your own,
 
-    ticketing company create --name 'Lagos Live'
-    ticketing kyb approve COMPANY
-    ticketing commission schedule COMPANY --value 250 --unit BASIS_POINTS
-    ticketing float credit COMPANY --amount 1000000.00 --reference settlement-0001
-    ticketing key issue COMPANY --name storefront --all-grants
+    COMPANY=$(ticketing company create --name 'Lagos Live' --quiet)
+    ticketing kyb approve $COMPANY
+    ticketing commission schedule $COMPANY --value 250 --unit BASIS_POINTS
+    ticketing float credit $COMPANY --amount 1000000.00 --reference pay-0001
+    ticketing key issue $COMPANY --name storefront --all-grants
     ticketing serve
 
-COMPANY, EVENT, KEY and the like are ids, as the commands print them. TIME is 2026-12-31T18:00:00+01:00, or ` +
-		`2026-12-31 for the beginning of that day in UTC.
+COMPANY is the id of a company, the beginning of its id, or its name. EVENT, KEY and the like are ids; each has a ` +
+		`command that lists them. TIME is 2026-12-31T18:00:00+01:00, or 2026-12-31 for the beginning of that day in UTC.
 
 Every flag can be given as an environment variable: --web-origin as TICKETING_WEB_ORIGIN. Commands work while a ` +
-		`server runs on the same database. Where there is none, demo, serve, migrate and company create make it.`
+		`server runs on the same database. If there is no database, demo, serve, migrate and company create make one.`
 }
 
 // run parses the arguments and runs the command they name.
@@ -126,7 +162,13 @@ func (p *program) run(ctx context.Context, args []string) error {
 		_, _ = io.WriteString(p.stderr, formatParserText(help.String()))
 		return errNoCommand
 	}
+	if args[0] == "help" && len(args) > 1 && args[1] != "--help" {
+		return p.run(ctx, append(slices.Clone(args[1:]), "--help"))
+	}
 	parsed, err := parser.Parse(joinNegativeValues(parser.Model.Node, args))
+	if !helped {
+		p.warnOfVariables(parser.Model.Node)
+	}
 	if helped {
 		_, err := io.WriteString(p.stdout, formatParserText(help.String()))
 		return outputError(err)
@@ -135,21 +177,31 @@ func (p *program) run(ctx context.Context, args []string) error {
 		return wrongCall(err)
 	}
 	p.flags = &line.flags
+	p.references = references(parsed.Selected())
 	if err := p.refuseUnconfirmed(parsed.Selected()); err != nil {
 		return err
 	}
 	return parsed.Run()
 }
 
+// helpWidth is how wide a line of help is, in characters.
+const helpWidth = 80
+
 // grammar returns the parser of a command line.
 func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(options,
 		kong.Name("ticketing"),
 		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "serve", Title: "Serving:"},
-			{Key: "operate", Title: "Operating:"},
+			{Key: "company", Title: "Companies:"},
+			{Key: "money", Title: "Money:"},
+			{Key: "sales", Title: "Sales:"},
+			{Key: "connect", Title: "Connections:"},
+			{Key: "mail", Title: "Ticket mails:"},
+			{Key: "people", Title: "People:"},
+			{Key: "program", Title: "This program:"},
 			{Key: "all", Title: "Flags of every command:"},
 		}),
 		kong.ValueFormatter(withDefault),
@@ -194,7 +246,7 @@ func joinNegativeValues(program *kong.Node, args []string) []string {
 
 // placeholder matches an argument as the parser prints it.
 var placeholder = regexp.MustCompile(
-	"<(company|key|event|category|settlement|order|user|email|endpoint|delivery|type)>",
+	"<(company|key|event|category|settlement|order|user|email|endpoint|delivery|type|shell|command)>",
 )
 
 // strayWord matches the parser's error about an unexpected word with digits. The word may be a bank account number, in
@@ -206,7 +258,40 @@ func formatParserText(text string) string {
 	text = placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		return strings.ToUpper(strings.Trim(name, "<>"))
 	})
-	return strings.Replace(text, "--grants=GRANT,... --all-grants", "(--grants=GRANT,... | --all-grants)", 1)
+	text = strings.Replace(text, "--grants=GRANT,... --all-grants", "(--grants=GRANT,...|--all-grants)", 1)
+	text = missingArgument.ReplaceAllString(text, "missing argument $1")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "Usage: "):
+			lines[i] = foldLine(line, "", " ")
+		case strings.HasPrefix(line, "    "):
+			lines[i] = foldLine(line, ` \`, " --", " ticketing ")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// missingArgument matches the parser's error about an argument that is missing.
+var missingArgument = regexp.MustCompile(`expected "(?:\[)?([A-Z]+)(?: \.\.\.\])?"`)
+
+// foldLine breaks a line of help that is too long before separators, such as those before the flags of an example. Each
+// part but the last ends with a mark.
+func foldLine(line, mark string, separators ...string) string {
+	const indent = "      "
+	var folded strings.Builder
+	for utf8.RuneCountInString(line) > helpWidth {
+		at := 0
+		for _, separator := range separators {
+			at = max(at, strings.LastIndex(line[:helpWidth-len(mark)], separator))
+		}
+		if at <= len(indent) {
+			break // The first word is too long, and stays.
+		}
+		folded.WriteString(line[:at] + mark + "\n")
+		line = indent + strings.TrimPrefix(line[at:], " ")
+	}
+	return folded.String() + line
 }
 
 // withDefault returns the help of a flag, followed by its default if it has one.
@@ -221,7 +306,7 @@ func withDefault(value *kong.Value) string {
 // environment variable.
 func (p *program) environment() kong.Resolver {
 	return kong.ResolverFunc(func(line *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		if flag.Name == "help" {
+		if hasNoVariable(flag.Name) {
 			return nil, nil
 		}
 		value := p.getenv(variable(flag.Name))
@@ -243,11 +328,6 @@ func isExcluded(line *kong.Context, flag *kong.Flag) bool {
 			return slices.Contains(flag.Xor, group)
 		})
 	})
-}
-
-// variable returns the name of a flag's environment variable.
-func variable(flag string) string {
-	return "TICKETING_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // asksForJSON reports whether --json is among arguments that may not even parse.

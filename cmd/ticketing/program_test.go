@@ -45,7 +45,7 @@ func TestExitStatus(t *testing.T) {
 		},
 		{"command of a later version", "mail list", 2, "INVALID_REQUEST", "unexpected argument mail"},
 
-		{"bad id", "company show lagos", 1, "INVALID_REQUEST", "must be a UUID of version 4"},
+		{"bad id", "order show lagos", 1, "INVALID_REQUEST", "must be a UUID of version 4"},
 		{"bad name", "company create --name L", 1, "INVALID_REQUEST", "name"},
 		{
 			"bad amount", "float credit " + nobody + " --amount 1e3 --reference settlement-1",
@@ -176,7 +176,7 @@ func TestExitStatus(t *testing.T) {
 			1, "INVALID_REQUEST", "--endpoints: must be from 1 to 10",
 		},
 		{"unknown type", "webhook trigger " + nobody + " order.sold", 1, "INVALID_REQUEST", "must be order.created"},
-		{"no type", "webhook trigger " + nobody, 2, "INVALID_REQUEST", "expected"},
+		{"no type", "webhook trigger " + nobody, 2, "INVALID_REQUEST", "missing argument TYPE"},
 		{
 			"unknown delivery status", "webhook deliveries " + nobody + " --status DEAD",
 			1, "INVALID_REQUEST", "--status: must be PENDING",
@@ -194,14 +194,14 @@ func TestExitStatus(t *testing.T) {
 			"relay with no secret", "webhook listen " + nobody + " --forward-to http://h/ --secret short",
 			1, "INVALID_REQUEST", "--secret: must be 8 to 256",
 		},
-		{"replay of nothing", "webhook replay", 2, "INVALID_REQUEST", "give DELIVERY, or --company for many"},
+		{"replay of nothing", "webhook replay", 2, "INVALID_REQUEST", "give DELIVERY, or --company to replay many"},
 		{
 			"replay of one and many", "webhook replay " + nobody + " --company " + nobody,
-			2, "INVALID_REQUEST", "DELIVERY is one",
+			2, "INVALID_REQUEST", "DELIVERY takes no other flags",
 		},
 		{
 			"replay of everything", "webhook replay --company " + nobody,
-			2, "INVALID_REQUEST", "--company needs --since, --status, or both",
+			2, "INVALID_REQUEST", "refusing to replay everything: add --since or --status",
 		},
 		{"change of nothing", "webhook update " + nobody, 1, "INVALID_REQUEST", "nothing to change"},
 		{"endpoint without types", "webhook create " + nobody + " --url https://h.example", 2, "INVALID_REQUEST", "--events"},
@@ -297,7 +297,7 @@ func TestHelp(t *testing.T) {
 	did := sh.run()
 	is.Equal(did.status, 2)
 	is.Equal(did.stdout, "")
-	is.True(strings.HasPrefix(did.stderr, "Usage: ticketing <command>"))
+	is.True(strings.HasPrefix(did.stderr, "Usage: ticketing COMMAND"))
 	asked := sh.run("--help")
 	is.Equal(asked.status, 0)
 	is.Equal(asked.stderr, "")
@@ -389,14 +389,14 @@ func TestUsage(t *testing.T) {
 		{"key revoke --help", "Usage: ticketing key revoke KEY [flags]"},
 		{"event end --help", "Usage: ticketing event end EVENT [flags]"},
 		{"ledger verify --help", "Usage: ticketing ledger verify [COMPANY]"},
-		{"key issue --help", "Usage: ticketing key issue --name=NAME (--grants=GRANT,... | --all-grants) COMPANY"},
+		{"key issue --help", "Usage: ticketing key issue --name=NAME (--grants=GRANT,...|--all-grants) COMPANY"},
 		{"category create --help", "words of a-z and 0-9, joined by single hyphens"},
-		{"kyb reject --help", "A grace stays in force: revoke and end-grace end it"},
-		{"kyb submit --help", "An approval that is current stays so until staff decide"},
+		{"kyb reject --help", "A grace stays in force:"},
+		{"kyb submit --help", "A current approval stays valid until staff decide"},
 		{"member update --help", "Usage: ticketing member update --role=ROLE COMPANY USER"},
 		{"audit list --help", "Usage: ticketing audit list [COMPANY]"},
 		{"buyer erase --help", "the tickets stay as they are"},
-		{"serve --help", "Beside serving it delivers the webhooks that are due, and sends the ticket mails"},
+		{"serve --help", "It also delivers webhooks, and sends ticket mails if --smtp names a mail server."},
 		{"webhook create --help", "Usage: ticketing webhook create --url=URL --events=TYPE,... COMPANY [flags]"},
 		{"webhook replay --help", "Usage: ticketing webhook replay [DELIVERY] [flags]"},
 		{"webhook trigger --help", "Usage: ticketing webhook trigger COMPANY TYPE"},
@@ -404,7 +404,7 @@ func TestUsage(t *testing.T) {
 		{"mail-sender set --help", "Usage: ticketing mail-sender set --from=ADDRESS --name=NAME [flags]"},
 		{"mail-sender check --help", "Give a URL with a password as TICKETING_SMTP: others can see a command line."},
 		{"serve --help", "Give a URL with a password as TICKETING_SMTP: others can see a command line."},
-		{"mail-sender remove --help", "Required where there is no terminal, and with --json."},
+		{"mail-sender remove --help", "Required without a terminal, and with --json."},
 		{"notification resend --help", "Usage: ticketing notification resend [ORDER] [flags]"},
 		{"notification preview --help", "Usage: ticketing notification preview --out=FILE ORDER"},
 		{"bench --help", "It works in a schema (PostgreSQL) or a file"},

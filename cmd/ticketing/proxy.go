@@ -104,11 +104,8 @@ func (p *program) judgeProxy(report conformance.Report) error {
 	if failed == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("the proxy breaks the contract: %d checks failed", failed)
-	if failed == 1 {
-		text = "the proxy breaks the contract: 1 check failed"
-	}
-	return &failure{code: "PROXY_NOT_CONFORMANT", text: text}
+	return &failure{code: "PROXY_NOT_CONFORMANT", text: "the proxy breaks the contract: " +
+		plural(failed, "check", "checks") + " failed"}
 }
 
 // printChecks prints a report for a person: the checks of each rule, and what failed.

@@ -84,7 +84,7 @@ func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 		if of, ok := errors.AsType[*fs.PathError](err); ok {
 			err = of.Err // Its path is a temporary name.
 		}
-		return nil, fmt.Errorf("make the secret key %s: %w", path, err)
+		return nil, fmt.Errorf("the secret key %s cannot be made: %w: %s", path, err, writeHint(err))
 	}
 	// It may be the key that another process created at the same moment.
 	return readSecretKey(path)
@@ -112,7 +112,7 @@ func readSecretKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("the secret key %s is a folder", path)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the secret key %s is no regular file", path)
+		return nil, fmt.Errorf("the secret key %s is not a regular file", path)
 	}
 	if owner := foreignOwner(info); owner != "" {
 		return nil, fmt.Errorf("the secret key %s belongs to %s, who is neither this user nor root: run as the owner, give "+
@@ -120,8 +120,8 @@ func readSecretKey(path string) ([]byte, error) {
 	}
 	const others = 0o077
 	if runtime.GOOS != "windows" && info.Mode().Perm()&others != 0 {
-		return nil, fmt.Errorf("the secret key %s can be read by others: run \"chmod 600\" on it, and consider it known "+
-			"to whoever could read it", path)
+		return nil, fmt.Errorf("the secret key %s can be read by others: run \"chmod 600\" on it, and replace it if others "+
+			"may have read it", path)
 	}
 	// Two hex digits for each byte, and a line break.
 	text, err := io.ReadAll(io.LimitReader(file, 2*maxSecretKey+2))

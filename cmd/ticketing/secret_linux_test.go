@@ -31,7 +31,7 @@ func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 		},
 		{
 			"a pipe", func(path string) error { return errors.Join(moved(path), syscall.Mkfifo(path, 0o600)) },
-			"is no regular file", false,
+			"is not a regular file", false,
 		},
 		{
 			"of another user", func(path string) error { return os.Chown(path, 4242, 4242) },

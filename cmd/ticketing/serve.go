@@ -25,27 +25,27 @@ type serveCommand struct {
 	serving
 	mailFlags
 
-	NoMigrate bool `help:"Refuse to start on tables that are not up to date, instead of migrating them." name:"no-migrate"`
+	NoMigrate bool `help:"Do not migrate: refuse to start if the tables are not up to date." name:"no-migrate"`
 }
 
 func (*serveCommand) Help() string {
-	return `The API lies under /api/public/v1. Beside it, without a key, are a page at / that links to all there is ` +
-		`(/docs, /guide and /openapi.json lead to the API's), the embed SDK (/embeds/v1/service.js and ` +
-		`what belongs to it; "ticketing embed snippet" prints how to use it) and what an operator watches: /healthz ` +
-		`answers while the process lives, /readyz while the database answers, /metrics is Prometheus text; keep these from ` +
-		`the public at your proxy, or give them a listener of their own with --operator-addr. Beside serving it delivers ` +
-		`the webhooks that are due, and sends the ticket mails if --smtp names a mail server.
+	return `The page at / links to everything else: /docs, /guide and /openapi.json lead to the documents of the API, ` +
+		`which is under /api/public/v1. The embed SDK is at /embeds/v1/service.js; "ticketing embed snippet" prints ` +
+		`how to use it. Three addresses are for the operator: /healthz answers while the process lives, /readyz while the ` +
+		`database answers, and /metrics is Prometheus text. Hide these three from the public at your proxy, or move them ` +
+		`to another address with --operator-addr.
 
-The console for companies and staff lies under /business and /platform, at the host of --web-origin alone; without ` +
-		`the flag at localhost. It needs HTTPS, except on localhost. "ticketing staff add" prints the first link to ` +
-		`sign in with.
+It also delivers webhooks, and sends ticket mails if --smtp names a mail server.
 
-SIGTERM and SIGINT drain: requests in flight finish, what was written is committed, those that do not arrive whole ` +
-		`within 3 seconds are given up, and the exit status is 0. A signal that comes a second later or more ends the ` +
-		`process at once.
+The console for companies and staff is under /business and /platform, only at the host of --web-origin, or at ` +
+		`localhost without that flag. It needs HTTPS, except on localhost. "ticketing staff add" prints the first sign-in ` +
+		`link.
 
-With --tls-cert and --tls-key the server speaks HTTPS alone; --operator-addr stays plain. Behind a proxy that speaks ` +
-		`HTTPS it needs neither, but its public origin as --web-origin.
+SIGTERM and SIGINT drain: requests in flight finish, requests that do not arrive completely within 3 seconds are ` +
+		`dropped, and the exit status is 0. A second signal, at least a second later, ends the process at once.
+
+With --tls-cert and --tls-key the server speaks only HTTPS; --operator-addr stays plain HTTP. Behind a proxy that ` +
+		`speaks HTTPS it needs neither, but give its public origin as --web-origin.
 
     ticketing serve
     ticketing serve --addr 0.0.0.0:8080 --trusted-proxies 10.0.0.0/8 --log-format json
@@ -53,22 +53,21 @@ With --tls-cert and --tls-key the server speaks HTTPS alone; --operator-addr sta
     ticketing serve --addr 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --web-origin https://tickets.example
     TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
     TICKETING_SMTP='smtps://USER:PASSWORD@smtp.lagos.example' ticketing serve --mail-rate 10
-    TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing?sslmode=verify-full' TICKETING_SECRET_KEY=… ` +
-		`ticketing serve
+    TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing' TICKETING_SECRET_KEY=… ticketing serve
 
-With PostgreSQL any number of servers may run on one database, on as many machines.`
+With PostgreSQL, any number of servers can share one database.`
 }
 
 // serving holds the flags of the commands that serve the public API.
 type serving struct {
-	Addr           string         `default:"127.0.0.1:8080" help:"Where to listen; port 0 picks one." placeholder:"HOST:PORT"`
-	OperatorAddr   string         `help:"Where health and metrics listen by themselves; then they are not beside the API." placeholder:"HOST:PORT"`
-	MaxConnections maxConnections `default:"4096" help:"Clients that are connected at a time, at most; more wait. 0 is any number." placeholder:"N"`
+	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on; port 0 picks a free port." placeholder:"HOST:PORT"`
+	OperatorAddr   string         `help:"Separate address for health and metrics. The API's address then has none." placeholder:"HOST:PORT"`
+	MaxConnections maxConnections `default:"4096" help:"Most clients connected at a time; more wait. 0 is no limit." placeholder:"N"`
 	Title          serviceTitle   `help:"Name of the service on all its pages, up to 60 characters. Defaults to Ticketing." placeholder:"NAME"`
-	WebOrigin      webOrigin      `help:"Origin of the web application. Defaults to that of the server." placeholder:"URL"`
-	RateLimit      count          `default:"100" help:"Requests a client may make in 60 seconds; 0 is any number." placeholder:"N"`
-	NoConsole      bool           `help:"Serve the API alone, without the console for companies and staff." name:"no-console"`
-	TrustedProxies prefixes       `help:"Proxies whose X-Forwarded-For is believed." placeholder:"CIDR,…"`
+	WebOrigin      webOrigin      `help:"Public origin of the service. Defaults to the server's address." placeholder:"URL"`
+	RateLimit      count          `default:"100" help:"Requests per client in 60 seconds; 0 is no limit." placeholder:"N"`
+	NoConsole      bool           `help:"Serve the API only, without the console." name:"no-console"`
+	TrustedProxies prefixes       `help:"Address ranges of proxies whose X-Forwarded-For is trusted." placeholder:"CIDR,…"`
 	LogFormat      logFormat      `default:"text" help:"text or json." placeholder:"FORMAT"`
 	LogLevel       logLevel       `default:"${level=}" help:"debug, info, warn or error. Requests are logged at info. Defaults to info, or to warn where standard error is a terminal." placeholder:"LEVEL"`
 
@@ -80,12 +79,12 @@ type serving struct {
 
 // sharing holds the flags about what calls share: connections and transactions.
 type sharing struct {
-	Connections connectionCount `default:"16" help:"Connections to PostgreSQL of each process at most, 1 to 1000; those of all together must fit into its max_connections." placeholder:"N"`
-	GroupCalls  groupCalls      `default:"64" help:"Calls that share a transaction at most, 1 to 1000; 1 is a transaction each." placeholder:"N"`
-	GroupLanes  groupLanes      `help:"Groups that run at the same time, at most 64. Defaults to what suits the database: 2, or 1 with SQLite." placeholder:"N"`
-	GroupQueue  groupQueue      `default:"4096" help:"Calls of an operation that wait, 1 to 1000000; one more is answered 503 at once, of the company with the most." placeholder:"N"`
+	Connections connectionCount `default:"16" help:"Most connections of this process to PostgreSQL, 1 to 1000. All processes together must fit into its max_connections." placeholder:"N"`
+	GroupCalls  groupCalls      `default:"64" help:"Most calls that share a transaction, 1 to 1000; 1 gives each call its own." placeholder:"N"`
+	GroupLanes  groupLanes      `help:"Groups that run at the same time, at most 64. Defaults to 2, and to 1 with SQLite." placeholder:"N"`
+	GroupQueue  groupQueue      `default:"4096" help:"Calls of an operation that may wait, 1 to 1000000. After that, a call of the company with the most waiting calls gets 503 at once." placeholder:"N"`
 
-	CompanySlots companySlots `default:"4" help:"Calls of a company that run at the same time, of those that share no transaction, 1 to 1000; the others wait for up to 2 seconds and are answered 503." placeholder:"N"`
+	CompanySlots companySlots `default:"4" help:"Calls of a company that run at the same time, 1 to 1000, of those that share no transaction. Others wait up to 2 seconds and then get 503." placeholder:"N"`
 }
 
 // grouping returns the limits of groups.
@@ -311,6 +310,10 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, &failure{code: "ADDRESS_IN_USE", text: "another program listens on " + address +
 			": choose another address with " + flag + ", such as " + flag + " 127.0.0.1:0 for any free port"}
+	}
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return nil, &failure{code: "ADDRESS", text: flag + ": this machine does not have the address " + address +
+			": choose one that it has, or 0.0.0.0 for all"}
 	}
 	if err != nil {
 		why := err

@@ -10,10 +10,10 @@ import (
 )
 
 type staffCommands struct {
-	Add    staffAdd    `cmd:"" help:"Give somebody a role on the platform, and a link to sign in with."`
+	Add    staffAdd    `cmd:"" help:"Add a member of staff, and print a sign-in link."`
 	List   staffList   `cmd:"" help:"List the platform's staff."`
-	Update staffUpdate `cmd:"" help:"Give a member of staff another role."`
-	Remove staffRemove `cmd:"" help:"Take the role of a member of staff away."`
+	Update staffUpdate `cmd:"" help:"Change the role of a member of staff."`
+	Remove staffRemove `cmd:"" help:"Remove a member of staff."`
 }
 
 // staffRoleFlag is the role of a member of staff.
@@ -69,7 +69,7 @@ type staffAdd struct {
 	linkFlags
 
 	Email string `help:"Email of the user." placeholder:"EMAIL" required:""`
-	Name  string `help:"Name that the platform uses." placeholder:"NAME" required:""`
+	Name  string `help:"Name of the user." placeholder:"NAME" required:""`
 }
 
 func (*staffAdd) Help() string {
@@ -77,8 +77,8 @@ func (*staffAdd) Help() string {
 		`ONBOARDING manages companies with their verification, commission, members and branding; SUPPORT refunds and ` +
 		`cancels orders and sends mails and webhooks again; AUDITOR changes nothing. All read every company.
 
-The link signs the user in once, within 30 minutes: hand it to nobody else. The same command again makes another link. ` +
-		`With --quiet the link is printed alone.
+The link signs the user in once, within 30 minutes: give it only to the user. The same command makes another link. ` +
+		`With --quiet only the link is printed.
 
     ticketing staff add --email ada@example.com --name 'Ada Obi' --role ADMINISTRATOR`
 }
@@ -116,23 +116,25 @@ func staffFields(member ticketing.StaffMember) []field {
 	}
 }
 
-type staffList struct{}
+type staffList struct{ listFlags }
 
-func (*staffList) Run(ctx context.Context, p *program) error {
+// peopleColumns are the columns of lists of people.
+func peopleColumns() []column {
+	return []column{shortIDs("USER"), texts("EMAIL"), texts("NAME"), words("ROLE"), times("SINCE")}
+}
+
+func (c *staffList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
 		staff, err := op.ListStaff(ctx)
 		if err != nil {
 			return err
 		}
-		list := p.list("USER", "EMAIL", "NAME", "ROLE", "SINCE")
-		for _, member := range staff {
-			err := list.add(member, member.UserID.String(), member.Email, member.Name, string(member.Role),
-				member.CreatedAt.String())
-			if err != nil {
-				return err
-			}
-		}
-		return list.end()
+		return p.list(c.listFlags, peopleColumns(), func(list *list) error {
+			return eachOf(staff, func(member ticketing.StaffMember) error {
+				return list.add(member, member.UserID.String(), member.Email, member.Name, string(member.Role),
+					member.CreatedAt.String())
+			})
+		})
 	})
 }
 
@@ -142,7 +144,7 @@ type staffUpdate struct {
 }
 
 func (*staffUpdate) Help() string {
-	return `The last administrator stays one: make somebody else an administrator first.
+	return `The last administrator cannot change: add another administrator first.
 
     ticketing staff update ada@example.com --role FINANCE`
 }
@@ -167,8 +169,7 @@ type staffRemove struct {
 }
 
 func (*staffRemove) Help() string {
-	return `It shows what the user was. Their memberships of companies stay; without one, their sessions end. The last ` +
-		`administrator stays.`
+	return `Memberships of companies stay. A user without any is signed out. The last administrator cannot be removed.`
 }
 
 func (c *staffRemove) Run(ctx context.Context, p *program) error {
@@ -178,7 +179,7 @@ func (c *staffRemove) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		err = p.confirm(c.Yes, func() (string, error) {
-			return "Take the role of " + user.Email + " on the platform away?", nil
+			return "Remove " + user.Email + " from the staff?", nil
 		})
 		if err != nil {
 			return err

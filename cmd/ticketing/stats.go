@@ -12,13 +12,13 @@ type statsCommands struct {
 }
 
 type statsRebuild struct {
-	Company id `help:"Id of the company. Defaults to all." placeholder:"COMPANY"`
+	Company companyRef `help:"Id or name of the company. Defaults to all." placeholder:"COMPANY"`
 }
 
 func (*statsRebuild) Help() string {
-	return `Run it once after an upgrade during which processes of the version before went on: they sold and admitted, ` +
-		`and counted nothing. "ledger verify" says whether it is needed. Sales go on meanwhile. It works for a tenth of ` +
-		`the time, as the server does. When it is interrupted, the server completes it.`
+	return `Run this once after an upgrade during which older processes kept selling, since they did not count their sales. ` +
+		`"ledger verify" says whether it is needed. Sales continue meanwhile, and it uses a tenth of the time. If it is ` +
+		`interrupted, the server completes it.`
 }
 
 func (c *statsRebuild) Run(ctx context.Context, p *program) error {

@@ -11,8 +11,8 @@ import (
 
 // tlsFlags name the certificate with which a server speaks HTTPS.
 type tlsFlags struct {
-	TLSCert string `help:"Certificate in PEM, followed by those of its chain: serve HTTPS alone. It is read once, at the start." name:"tls-cert" placeholder:"PEM"`
-	TLSKey  string `help:"The certificate's private key in PEM, without a password." name:"tls-key" placeholder:"PEM"`
+	TLSCert string `help:"PEM file of the certificate and its chain: serve HTTPS only. It is read at the start." name:"tls-cert" placeholder:"PEM"`
+	TLSKey  string `help:"PEM file of the private key, without a password." name:"tls-key" placeholder:"PEM"`
 
 	Made *tls.Certificate `kong:"-"` // used in place of the files
 }

@@ -11,14 +11,14 @@ import (
 )
 
 type userCommands struct {
-	Link    userLink    `cmd:"" help:"Make a link that signs a user in once."`
+	Link    userLink    `cmd:"" help:"Create a sign-in link, which works once."`
 	Show    userShow    `cmd:"" help:"Show a user: role, companies, sessions and passkeys."`
 	SignOut userSignOut `cmd:"" help:"End all sessions of a user." name:"sign-out"`
 }
 
 // linkFlags are the flags of commands that print a link.
 type linkFlags struct {
-	WebOrigin consoleOrigin `default:"http://localhost:8080" help:"Origin of the console, as people's browsers use it." placeholder:"URL"`
+	WebOrigin consoleOrigin `default:"http://localhost:8080" help:"Origin of the console, as browsers use it." placeholder:"URL"`
 }
 
 // consoleOrigin is a web origin that the console is served at.
@@ -55,12 +55,12 @@ type userLink struct {
 	emailArg
 	linkFlags
 
-	Company id `help:"Company that the link leads to." placeholder:"COMPANY"`
+	Company companyRef `help:"Company that the link leads to." placeholder:"COMPANY"`
 }
 
 func (*userLink) Help() string {
-	return `The link signs the user in once, within 30 minutes: hand it to nobody else. The user is staff or a member ` +
-		`of a company; see "ticketing staff add" and "ticketing member add". With --quiet the link is printed alone.
+	return `The link signs the user in once, within 30 minutes: give it only to the user. The user must be staff or a ` +
+		`member of a company; see "ticketing staff add" and "ticketing member add". With --quiet only the link is printed.
 
     ticketing user link ada@lagos.example --web-origin https://tickets.example`
 }
@@ -85,7 +85,7 @@ func (c *userLink) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		shown := linked{UserID: user.ID, Email: user.Email, Link: address, ExpiresAt: link.ExpiresAt}
-		if c.Company.UUID != uuid.Nil {
+		if c.Company.given() {
 			shown.CompanyID = &c.Company.UUID
 		}
 		return p.showRecord(address, shown, append([]field{{"User", user.ID.String()}, {"Email", user.Email}},
@@ -167,8 +167,7 @@ type userSignOut struct {
 }
 
 func (*userSignOut) Help() string {
-	return `Links and codes of theirs that were not used yet no longer work, either. Their passkeys stay, and so do ` +
-		`their roles; see "ticketing member remove" and "ticketing staff remove".
+	return `Unused links and codes of the user stop working, too. Passkeys and roles stay; see "ticketing member remove" and "ticketing staff remove".
 
     ticketing user sign-out ada@lagos.example`
 }

@@ -12,23 +12,23 @@ import (
 )
 
 type webhookCommands struct {
-	Create  webhookCreate  `cmd:"" help:"Register an endpoint. Its signing secret is shown this once."`
+	Create  webhookCreate  `cmd:"" help:"Register an endpoint. Its signing secret is shown only once."`
 	List    webhookList    `cmd:"" help:"List the endpoints of a company."`
 	Show    webhookShow    `cmd:"" help:"Show an endpoint."`
-	Update  webhookUpdate  `cmd:"" help:"Change the address or the types of an endpoint."`
-	Enable  webhookEnable  `cmd:"" help:"Deliver to an endpoint again what happens from now on."`
-	Disable webhookDisable `cmd:"" help:"Stop delivering to an endpoint, and cancel what waits for it."`
-	Delete  webhookDelete  `cmd:"" help:"Remove an endpoint, and cancel what waits for it."`
+	Update  webhookUpdate  `cmd:"" help:"Change the URL or the event types of an endpoint."`
+	Enable  webhookEnable  `cmd:"" help:"Enable an endpoint again, for events from now on."`
+	Disable webhookDisable `cmd:"" help:"Disable an endpoint, and cancel its pending deliveries."`
+	Delete  webhookDelete  `cmd:"" help:"Delete an endpoint, and cancel its pending deliveries."`
 
-	Rotate   webhookRotate   `cmd:"" help:"Prepare the next signing secret. It is shown this once."`
+	Rotate   webhookRotate   `cmd:"" help:"Prepare the next signing secret. It is shown only once."`
 	Activate webhookActivate `cmd:"" help:"Sign new deliveries with the prepared secret."`
-	Reseal   webhookReseal   `cmd:"" help:"Encrypt all signing secrets under the first master secret."`
+	Reseal   webhookReseal   `cmd:"" help:"Re-encrypt all signing secrets with the first master secret."`
 
 	Deliveries webhookDeliveries `cmd:"" help:"List the deliveries of a company, newest first."`
 	Delivery   webhookDelivery   `cmd:"" help:"Show a delivery, attempt by attempt."`
-	Replay     webhookReplay     `cmd:"" help:"Deliver again: one, or all of a time."`
+	Replay     webhookReplay     `cmd:"" help:"Replay one delivery, or many."`
 
-	Listen  webhookListen  `cmd:"" help:"Relay a company's events to an address on this machine, as they happen."`
+	Listen  webhookListen  `cmd:"" help:"Relay a company's events to this machine as they happen."`
 	Trigger webhookTrigger `cmd:"" help:"Send a sample event."`
 }
 
@@ -39,7 +39,7 @@ type endpointArg struct {
 
 // allowPrivate is the flag of commands that may set an endpoint's address.
 type allowPrivate struct {
-	WebhookAllowPrivate bool `help:"Take localhost, IP addresses and names of private networks, too; for development only."`
+	WebhookAllowPrivate bool `help:"Also accept localhost, IP addresses and private networks. For development only."`
 }
 
 func (a allowPrivate) config() *ticketing.Config {
@@ -65,17 +65,16 @@ type webhookCreate struct {
 	companyArg
 	allowPrivate
 
-	URL    string   `help:"Where to deliver, an HTTPS address that the public can reach." name:"url" placeholder:"URL" required:""`
-	Events []string `help:"The types that are delivered, see below." placeholder:"TYPE" required:""`
+	URL    string   `help:"Public HTTPS URL to deliver to." name:"url" placeholder:"URL" required:""`
+	Events []string `help:"Event types to deliver, see below." placeholder:"TYPE" required:""`
 }
 
 func (*webhookCreate) Help() string {
-	return `A company has at most 10 endpoints, disabled ones counted. The types are
+	return `A company has at most 10 endpoints, including disabled ones. The event types are
 
 ` + webhookTypeList() + `
-What happens from now on is delivered, signed with the secret that is printed. A server that runs delivers it. With ` +
-		`--quiet only the id of the endpoint is printed; "ticketing webhook rotate" and "ticketing webhook activate" give ` +
-		`it a secret that you know.
+A running server delivers events from now on, signed with the secret that is printed. With --quiet only the ` +
+		`id is printed, and not the secret: "ticketing webhook rotate" and "ticketing webhook activate" set a new one.
 
     ticketing webhook create COMPANY --url https://lagos.example/hooks --events order.created,ticket.validated`
 }
@@ -140,7 +139,10 @@ func typeNames(types []ticketing.FactType) string {
 	return strings.Join(names, ",")
 }
 
-type webhookList struct{ companyArg }
+type webhookList struct {
+	companyArg
+	listFlags
+}
 
 func (c *webhookList) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
@@ -148,15 +150,13 @@ func (c *webhookList) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		list := p.list("ID", "STATUS", "URL", "EVENTS")
-		for _, endpoint := range endpoints {
-			err := list.add(endpoint, endpoint.ID.String(), string(endpoint.Status), endpoint.URL,
-				typeNames(endpoint.Events))
-			if err != nil {
-				return err
-			}
-		}
-		return list.end()
+		columns := []column{ids("ID"), states("STATUS"), texts("URL"), texts("EVENTS").optional()}
+		return p.list(c.listFlags, columns, func(list *list) error {
+			return eachOf(endpoints, func(endpoint ticketing.WebhookEndpoint) error {
+				return list.add(endpoint, endpoint.ID.String(), string(endpoint.Status), endpoint.URL,
+					typeNames(endpoint.Events))
+			})
+		})
 	})
 }
 
@@ -172,12 +172,12 @@ type webhookUpdate struct {
 	endpointArg
 	allowPrivate
 
-	URL    *string  `help:"Where to deliver from now on." name:"url" placeholder:"URL"`
-	Events []string `help:"The types that are delivered from now on, instead of those before." placeholder:"TYPE"`
+	URL    *string  `help:"URL to deliver to from now on." name:"url" placeholder:"URL"`
+	Events []string `help:"Event types to deliver from now on. They replace the old ones." placeholder:"TYPE"`
 }
 
 func (*webhookUpdate) Help() string {
-	return `What waits to be delivered, or to be tried again, keeps the address that it was made for. The types are
+	return `Pending deliveries keep the URL that they were made for. The event types are
 
 ` + webhookTypeList() + `
     ticketing webhook update ENDPOINT --url https://lagos.example/v2/hooks`
@@ -201,8 +201,8 @@ func (c *webhookUpdate) Run(ctx context.Context, p *program) error {
 type webhookEnable struct{ endpointArg }
 
 func (*webhookEnable) Help() string {
-	return `What happened while it was disabled is not delivered by itself: "ticketing webhook replay" delivers what ` +
-		`was cancelled then.`
+	return `Events from the time when the endpoint was disabled are not delivered. "ticketing webhook replay" delivers ` +
+		`those that were cancelled.`
 }
 
 func (c *webhookEnable) Run(ctx context.Context, p *program) error {
@@ -218,7 +218,7 @@ type webhookDisable struct {
 
 func (c *webhookDisable) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		if err := c.asked(ctx, p, op, c.confirm, "Disable %s and cancel what waits for it?"); err != nil {
+		if err := c.asked(ctx, p, op, c.confirm, "Disable %s and cancel its pending deliveries?"); err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}
 		return op.DisableWebhookEndpoint(ctx, c.Endpoint.UUID)
@@ -234,7 +234,7 @@ func (c endpointArg) asked(
 		if err != nil {
 			return "", err
 		}
-		name, err := companyArg{Company: id{endpoint.CompanyID}}.named(ctx, op)
+		name, err := companyNamed(ctx, op, endpoint.CompanyID)
 		return fmt.Sprintf(question, fmt.Sprintf("the endpoint %s of the company %s", endpoint.URL, name)), err
 	})
 }
@@ -245,12 +245,12 @@ type webhookDelete struct {
 }
 
 func (*webhookDelete) Help() string {
-	return `It is shown as it was. Its place among the ten of the company is free, and its deliveries stay to be seen.`
+	return `The endpoint no longer counts towards the company's ten. Its past deliveries can still be listed.`
 }
 
 func (c *webhookDelete) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		err := c.asked(ctx, p, op, c.confirm, "Delete %s and cancel what waits for it?")
+		err := c.asked(ctx, p, op, c.confirm, "Delete %s and cancel its pending deliveries?")
 		if err != nil {
 			return ticketing.WebhookEndpoint{}, err
 		}
@@ -265,12 +265,12 @@ func (c *webhookDelete) Run(ctx context.Context, p *program) error {
 type webhookRotate struct{ endpointArg }
 
 func (*webhookRotate) Help() string {
-	return `The secret that is active goes on signing. With --quiet the new one is printed alone. Let the receiver accept ` +
+	return `The active secret keeps signing. With --quiet only the new secret is printed. Let the receiver accept ` +
 		`both, then
 
     ticketing webhook activate ENDPOINT
 
-Preparing again replaces a secret that was prepared and not activated.`
+Preparing again replaces a prepared secret that was not activated.`
 }
 
 func (c *webhookRotate) Run(ctx context.Context, p *program) error {
@@ -295,13 +295,13 @@ type webhookActivate struct {
 }
 
 func (*webhookActivate) Help() string {
-	return `The receiver has to accept the prepared secret by now, and the old one until the deliveries that were made ` +
-		`under it have ended: for ten minutes and as long as the receiver is away.`
+	return `The receiver must accept the prepared secret by now. It must also accept the old one until the deliveries ` +
+		`signed with it have ended: ten minutes, and longer if the receiver is down.`
 }
 
 func (c *webhookActivate) Run(ctx context.Context, p *program) error {
 	return p.endpoint(ctx, nil, func(op ticketing.Operator) (ticketing.WebhookEndpoint, error) {
-		err := c.asked(ctx, p, op, c.confirm, "Sign with the prepared secret what is delivered to %s? "+
+		err := c.asked(ctx, p, op, c.confirm, "Activate the prepared secret of %s? "+
 			"The old one signs nothing new afterwards.")
 		if err != nil {
 			return ticketing.WebhookEndpoint{}, err
@@ -326,8 +326,8 @@ func (p *program) endpoint(
 type webhookReseal struct{}
 
 func (*webhookReseal) Help() string {
-	return `It is a step of replacing the master secret: give the new one first, and the old one, too. It may be ` +
-		`repeated, and deliveries go on. "Left" are those that could not be re-encrypted; they still need the old secret.
+	return `This is a step of replacing the master secret: give the new secret first, then the old one. It is safe to ` +
+		`repeat, and deliveries continue. "Left" are those that could not be re-encrypted; they still need the old secret.
 
     TICKETING_SECRET_KEY=NEW,OLD ticketing webhook reseal`
 }

@@ -12,11 +12,11 @@ import (
 
 // deliveryFilter holds the flags that select among a company's deliveries.
 type deliveryFilter struct {
-	Endpoint id             `help:"Of this endpoint only." placeholder:"ENDPOINT"`
-	Status   deliveryStatus `help:"In this status only: PENDING, SUCCEEDED, FAILED or CANCELLED." placeholder:"STATUS"`
-	Type     webhookType    `help:"Of this type of event only." placeholder:"TYPE"`
-	Since    moment         `help:"Made then or later." placeholder:"TIME"`
-	Until    moment         `help:"Made before." placeholder:"TIME"`
+	Endpoint id             `help:"Only those of this endpoint." placeholder:"ENDPOINT"`
+	Status   deliveryStatus `help:"Only those that are PENDING, SUCCEEDED, FAILED or CANCELLED." placeholder:"STATUS"`
+	Type     webhookType    `help:"Only those of this event type." placeholder:"TYPE"`
+	Since    moment         `help:"Only those made at this time or later." placeholder:"TIME"`
+	Until    moment         `help:"Only those made before this time." placeholder:"TIME"`
 }
 
 func (f deliveryFilter) filter() ticketing.DeliveryFilter {
@@ -29,42 +29,32 @@ func (f deliveryFilter) filter() ticketing.DeliveryFilter {
 type webhookDeliveries struct {
 	companyArg
 	deliveryFilter
-
-	Limit count `help:"So many at most; 0 is all." placeholder:"N"`
+	listFlags
 }
 
 func (*webhookDeliveries) Help() string {
-	return `Those that all eight attempts could not deliver, and nobody will try again:
+	return `Deliveries that failed all eight attempts, and are not tried again:
 
     ticketing webhook deliveries COMPANY --status FAILED`
 }
 
 func (c *webhookDeliveries) Run(ctx context.Context, p *program) error {
 	return p.operate(ctx, func(op ticketing.Operator) error {
-		list := p.list("ID", "CREATED", "TYPE", "STATUS", "ATTEMPTS", "HTTP", "NEXT ATTEMPT", "EVENT", "URL", "ERROR")
-		params := ticketing.PageParams{Limit: ticketing.MaxPageLimit}
-		for left := int(c.Limit); ; {
-			if c.Limit > 0 {
-				params.Limit = min(left, ticketing.MaxPageLimit)
+		columns := []column{
+			ids("ID"), times("CREATED"), words("TYPE"), states("STATUS"), numbers("ATTEMPTS").optional(),
+			numbers("HTTP").optional(), times("NEXT ATTEMPT").optional(), ids("EVENT").optional(),
+			texts("URL").optional(), texts("ERROR").optional(),
+		}
+		return p.list(c.listFlags, columns, func(list *list) error {
+			page := func(params ticketing.PageParams) (ticketing.Page[ticketing.WebhookDelivery], error) {
+				return op.ListDeliveries(ctx, c.Company.UUID, c.filter(), params)
 			}
-			page, err := op.ListDeliveries(ctx, c.Company.UUID, c.filter(), params)
-			if err != nil {
-				return err
-			}
-			for _, d := range page.Items {
-				err := list.add(d, d.ID.String(), d.CreatedAt.String(), string(d.EventType), string(d.Status),
+			return eachPage(list.params(), page, func(d ticketing.WebhookDelivery) error {
+				return list.add(d, d.ID.String(), d.CreatedAt.String(), string(d.EventType), string(d.Status),
 					strconv.Itoa(d.Attempts), httpStatus(d.LastHTTPStatus), timeOrDash(d.NextAttemptAt),
 					d.EventID.String(), d.URL, orDash(d.LastError))
-				if err != nil {
-					return err
-				}
-			}
-			left -= len(page.Items)
-			if !page.HasMore || (c.Limit > 0 && left <= 0) {
-				return list.end()
-			}
-			params.Cursor = page.NextCursor
-		}
+			})
+		})
 	})
 }
 
@@ -121,34 +111,32 @@ type webhookReplay struct {
 	deliveryFilter
 	requiredConfirm
 
-	Company id         `help:"Deliver again what was made for this company's endpoints and is chosen by the other flags." placeholder:"COMPANY"`
-	Rate    replayRate `help:"So many a second at most, 1 to 10000. Defaults to 50." placeholder:"N"`
+	Company companyRef `help:"Replay the deliveries of this company that the other flags select." placeholder:"COMPANY"`
+	Rate    replayRate `help:"At most N per second, 1 to 10000. Defaults to 50." placeholder:"N"`
 
 	Delivery id `arg:"" help:"Id of the delivery." optional:"" placeholder:"DELIVERY"`
 }
 
 func (*webhookReplay) Help() string {
-	return `A delivery that is replayed is a new one, of the same event with the same body, to the endpoint's present ` +
-		`address and signed with its active secret. The endpoint has to be enabled. A receiver knows by the id of the ` +
-		`event what it had before.
+	return `A replay is a new delivery of the same event, with the same body, to the endpoint's current URL and signed ` +
+		`with its active secret. The endpoint must be enabled. A receiver recognizes a repeated event by its id.
 
-One delivery, or those of a company since a time, of a status, or both:
+One delivery, or those of a company since a time, with a status, or both:
 
     ticketing webhook replay DELIVERY
     ticketing webhook replay --company COMPANY --status FAILED
     ticketing webhook replay --company COMPANY --since 2026-12-24T18:00:00+01:00 --until 2026-12-24T19:00:00+01:00
 
-A replay of many asks first, and needs --yes where nobody can be asked. Of several deliveries of an event to one ` +
-		`endpoint one is replayed. The others are "skipped", as are those that are still PENDING, and those of endpoints ` +
-		`that are disabled or deleted; --endpoint with one of these is refused. What was interrupted does not go on ` +
-		`where it was.`
+A replay of many asks for confirmation, and needs --yes without a terminal. Of several deliveries of one event to ` +
+		`one endpoint, one is replayed. The others are "skipped". Also skipped are PENDING deliveries, and those of disabled ` +
+		`or deleted endpoints; --endpoint with one of these is refused. An interrupted replay does not resume.`
 }
 
 func (c *webhookReplay) Run(ctx context.Context, p *program) error {
 	filtered := c.filter() != (ticketing.DeliveryFilter{})
 	switch one := c.Delivery.UUID != uuid.Nil; {
-	case one && (c.Company.UUID != uuid.Nil || filtered || c.Rate != 0):
-		return wrongReplay("DELIVERY is one: give no other flags, or --company instead of it")
+	case one && (c.Company.given() || filtered || c.Rate != 0):
+		return wrongReplay("DELIVERY takes no other flags: leave them out, or give --company instead of DELIVERY")
 	case one:
 		return p.operate(ctx, func(op ticketing.Operator) error {
 			delivery, err := op.ReplayDelivery(ctx, c.Delivery.UUID)
@@ -157,10 +145,10 @@ func (c *webhookReplay) Run(ctx context.Context, p *program) error {
 			}
 			return p.showDelivery(delivery)
 		})
-	case c.Company.UUID == uuid.Nil:
-		return wrongReplay("give DELIVERY, or --company for many")
+	case !c.Company.given():
+		return wrongReplay("give DELIVERY, or --company to replay many")
 	case !c.narrowed():
-		return wrongReplay("--company needs --since, --status, or both: all that was ever delivered is hardly meant")
+		return wrongReplay("refusing to replay everything: add --since or --status")
 	default:
 		return c.replayMany(ctx, p)
 	}
@@ -171,7 +159,7 @@ func (c *webhookReplay) narrowed() bool { return !c.Since.IsZero() || c.Status.D
 
 // unconfirmed reports whether the command must ask for confirmation: for a valid replay of many.
 func (c *webhookReplay) unconfirmed() bool {
-	return !c.Yes && c.Delivery.UUID == uuid.Nil && c.Company.UUID != uuid.Nil && c.narrowed()
+	return !c.Yes && c.Delivery.UUID == uuid.Nil && c.Company.given() && c.narrowed()
 }
 
 func wrongReplay(text string) error {
@@ -189,7 +177,7 @@ func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
 				return "", err
 			}
 			name, err := companyArg{Company: c.Company}.named(ctx, op)
-			return fmt.Sprintf("Deliver again what %d deliveries of the company %s were about?", number, name), err
+			return fmt.Sprintf("Replay %s of the company %s?", plural(number, "delivery", "deliveries"), name), err
 		})
 		if err != nil {
 			return err
@@ -203,7 +191,7 @@ func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
 		bar.end()
 		if err != nil {
 			_, code, message := p.explain(interrupted(ctx, err))
-			return &failure{code: code, text: fmt.Sprintf("%s; %d were replayed until then", message, result.Replayed)}
+			return &failure{code: code, text: fmt.Sprintf("%s, after %s", message, plural(result.Replayed, "replay", "replays"))}
 		}
 		return p.show(result,
 			field{"Replayed", strconv.Itoa(result.Replayed)},

@@ -13,11 +13,11 @@ import (
 
 // webhookFlags holds the flags about the delivery of webhooks.
 type webhookFlags struct {
-	NoWebhooks          bool      `help:"Deliver no webhooks; another server does." name:"no-webhooks"`
-	WebhookAllowPrivate bool      `help:"Let webhooks go to private addresses; for development only."`
-	WebhookCAFile       roots     `help:"PEM file of certificates that receivers of webhooks may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
-	WebhookRetention    retention `default:"30d" help:"How long deliveries that have ended are kept, such as 30d or 12h; 0 is for ever." placeholder:"TIME"`
-	FactRetention       retention `default:"0" help:"How long facts that were published and delivered are kept, such as 365d; 0 is for ever." placeholder:"TIME"`
+	NoWebhooks          bool      `help:"Deliver no webhooks from this server; another server does." name:"no-webhooks"`
+	WebhookAllowPrivate bool      `help:"Let webhooks go to private addresses. For development only."`
+	WebhookCAFile       roots     `help:"PEM file of additional CA certificates for webhook receivers." name:"webhook-ca-file" placeholder:"FILE"`
+	WebhookRetention    retention `default:"30d" help:"How long finished deliveries are kept, such as 30d or 12h; 0 keeps them forever." placeholder:"TIME"`
+	FactRetention       retention `default:"0" help:"How long published facts are kept, such as 365d; 0 keeps them forever." placeholder:"TIME"`
 }
 
 // configure configures a service to deliver webhooks and to count them. The returned function closes the sender.

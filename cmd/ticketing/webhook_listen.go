@@ -18,22 +18,25 @@ import (
 type webhookListen struct {
 	companyArg
 
-	ForwardTo     forwardURL    `help:"Where to relay to, an http or https address, as a rule on this machine." placeholder:"URL" required:""`
-	Secret        listenSecret  `help:"The secret to sign with. Defaults to a new one, which is printed." placeholder:"SECRET"`
-	Events        []webhookType `help:"Relay these types only." placeholder:"TYPE"`
-	PrintJSON     bool          `help:"Print the body of each event, too." name:"print-json"`
-	WebhookCAFile roots         `help:"PEM file of certificates that the address may also be signed by." name:"webhook-ca-file" placeholder:"FILE"`
+	ForwardTo     forwardURL    `help:"HTTP or HTTPS address to relay to, usually on this machine." placeholder:"URL" required:""`
+	Secret        listenSecret  `help:"Secret to sign with. Defaults to a new one, which is printed." placeholder:"SECRET"`
+	Events        []webhookType `help:"Relay only these event types." placeholder:"TYPE"`
+	PrintJSON     bool          `help:"Also print the body of each event." name:"print-json"`
+	WebhookCAFile roots         `help:"PEM file of additional CA certificates for the address." name:"webhook-ca-file" placeholder:"FILE"`
 }
 
 func (*webhookListen) Help() string {
-	return `It relays what happens from its start on, replayed events too, as if the company had an endpoint there for ` +
-		`all types: the same body and headers, and a valid signature. It needs neither an endpoint nor a server that runs, ` +
-		`and it tries each event once. Ctrl-C ends it.
+	return `This is for developers who run the service themselves: it reads the database, and needs --database and the ` +
+		`master secret of the operator. Developers of a company have neither; they register an endpoint.
+
+It relays events ` +
+		`from now on, including replays, as an endpoint for all types would get them: with the same body, headers and a ` +
+		`valid signature. It needs no endpoint and no running server, and tries each event once. Ctrl-C ends it.
 
     ticketing webhook listen COMPANY --forward-to http://127.0.0.1:3000/hooks
     ticketing webhook trigger COMPANY order.created --yes
 
-The secret is told on standard error, then each event on a line of its own, with --json an object, on standard output.`
+The secret is printed on standard error. Each event is a line on standard output, with --json an object.`
 }
 
 // The intervals and limits of the loop that follows the events.
@@ -179,9 +182,9 @@ type webhookTrigger struct {
 }
 
 func (*webhookTrigger) Help() string {
-	return `It is an event of made-up data, delivered like any other to the endpoints that are subscribed to its type, ` +
-		`by a server that runs, and relayed by "ticketing webhook listen". Nothing is sold, but nothing in it says so: it ` +
-		`is signed and looks real to a receiver, so take a company whose endpoints are for trying out. The types are
+	return `The event has made-up data. A running server delivers it to the endpoints that are subscribed to its type, and ` +
+		`"ticketing webhook listen" relays it. Nothing is sold, but the event is signed and looks real to a receiver: use a ` +
+		`company whose endpoints are for testing. The event types are
 
 ` + webhookTypeList() + `
     ticketing webhook trigger COMPANY order.created --yes`

@@ -71,10 +71,10 @@ func startGenerator(ctx context.Context, p *Program, plan loadPlan) (*generator,
 
 func (g *generator) ask(question, answer any) error {
 	if err := g.to.Encode(question); err != nil {
-		return g.lost(fmt.Errorf("tell a process of the bench: %w", err))
+		return g.lost(fmt.Errorf("write to a process of the bench: %w", err))
 	}
 	if err := g.ans.Decode(answer); err != nil {
-		return g.lost(fmt.Errorf("hear from a process of the bench: %w", err))
+		return g.lost(fmt.Errorf("read from a process of the bench: %w", err))
 	}
 	return nil
 }

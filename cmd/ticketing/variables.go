@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// variablePrefix is the beginning of the names of the program's environment variables.
+const variablePrefix = "TICKETING_"
+
+// variable returns the name of a flag's environment variable.
+func variable(flag string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// hasNoVariable reports whether a flag is for the command line alone.
+func hasNoVariable(flag string) bool { return flag == "help" || flag == "version" }
+
+// warnOfVariables warns of environment variables that look like the program's and are not. Most are misspelled, and what
+// they should set keeps its default.
+func (p *program) warnOfVariables(model *kong.Node) {
+	// Clients have an address and a key, and a deployment may name its version.
+	known := []string{oidcSecret, "TICKETING_API_KEY", "TICKETING_BASE_URL", "TICKETING_VERSION"}
+	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok && !hasNoVariable(flag.Name) {
+			known = append(known, variable(flag.Name))
+		}
+		return next(nil)
+	})
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, variablePrefix) || strings.HasPrefix(name, variablePrefix+"TEST_") ||
+			p.getenv(name) == "" || slices.Contains(known, name) {
+			continue
+		}
+		text := "no flag has the environment variable " + name
+		if near := nearest(name, known); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		p.warn(text)
+	}
+}
+
+// warn prints a warning on standard error.
+func (p *program) warn(text string) {
+	if p.JSON {
+		slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text) //nolint:noctx // A command line has no trace.
+		return
+	}
+	fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))
+}
+
+// nearest returns the name that is most like a misspelled one, or "" if none is like it.
+func nearest(misspelled string, names []string) string {
+	const farthest = 2
+	best, least := "", farthest+1
+	for _, name := range names {
+		if distance := editDistance(misspelled, name); distance < least {
+			best, least = name, distance
+		}
+	}
+	return best
+}
+
+// editDistance returns how many letters have to be added, removed or replaced to make one text of the other.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(row[j]+1, row[j+1]+1, replaced)
+		}
+	}
+	return row[len(b)]
+}
