@@ -63,7 +63,7 @@ func TestTicketMailIsSeenFromTheBranding(t *testing.T) {
 	ok, s, browser := is.New(t), newSite(t), browsertest.New(t)
 	s.postJSON(t, owner, brandingPath+"/save", `{"logoUrl":"https://cdn.adire.ng/logo.png"}`)
 	p := s.open(t, browser, owner, brandingPath, browsertest.Desktop)
-	link := p.Text(`[...document.links].find(link => link.textContent === "See the ticket mail").href`)
+	link := p.Text(`[...document.links].find(link => link.textContent === "Preview the ticket mail").href`)
 	mail := p.Tab(link, browsertest.Desktop)
 	mail.Wait(`document.readyState === "complete"`)
 	ok.Equal(mail.Text(`[...document.images]
