@@ -10,8 +10,8 @@
 // API shows it. A reference (a name that ends in Ref, OrderNumber, IdempotencyKey) identifies a record. A query that
 // lists begins after its field After, always in the order of the list.
 //
-// A store may implement [DurableStore] and [GroupingStore], too; the contract will grow by such optional interfaces
-// alone. [PurposeOf] says what a transaction is for. A test of a store is one call:
+// A store may implement [DurableStore] and [GroupingStore], too, and its transactions [WaitingReader]; the contract will
+// grow by such optional interfaces alone. [PurposeOf] says what a transaction is for. A test of a store is one call:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) driver.Store { return open(t) })

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,4 +40,21 @@ type WorkQuery struct {
 	// beginning. No kind occurs twice.
 	After []DueWork
 	Limit int // of each kind
+}
+
+// Waiting is how much work of a kind waits, of all companies together, whether it is due or not.
+type Waiting struct {
+	Kind  WorkKind
+	Items int
+	// Since is the time of the item that is due first, as in [DueWork]: the At of a fact, the DueAt of a delivery or
+	// notification, which may lie ahead. It is zero where nothing waits.
+	Since time.Time
+}
+
+// A WaitingReader is a [ReadTx] that counts what waits. The service uses it for metrics alone, and does without where a
+// store has none.
+type WaitingReader interface {
+	// Waiting returns how much waits of each kind, in the order of the kinds, which are WorkDispatch, WorkDeliver and
+	// WorkMail. It counts up to the limit of each kind, so that a long queue costs no more than that.
+	Waiting(ctx context.Context, kinds []WorkKind, limit int) ([]Waiting, error)
 }

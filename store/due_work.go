@@ -207,4 +207,26 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 	return due, err
 }
 
+// Waiting counts the work of each kind through the index that it waits in. The order keeps the planner of PostgreSQL on
+// that index, also while its statistics are those of a long queue.
+func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit int) ([]driver.Waiting, error) {
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	scan := func(row *sql.Rows, w *driver.Waiting) error {
+		var place int
+		return row.Scan(&place, (*int)(&w.Kind), &w.Items, (*moment)(&w.Since))
+	}
+	var parts []string
+	var args []any
+	for i, kind := range kinds {
+		for _, w := range workScansFor(driver.DueWork{Kind: kind}, time.Time{}) {
+			parts = append(parts, "SELECT ? AS place, ?, count(*), min(since) FROM (SELECT "+w.timeColumn()+" AS since"+
+				w.fromClause(s.store.engine)+" ORDER BY "+strings.Join(w.columns, ", ")+", "+w.order+" LIMIT (SELECT ?)) AS w")
+			args = append(args, i, int(kind), max(limit, 0))
+		}
+	}
+	return query(ctx, s, "Waiting", scan, strings.Join(parts, "\nUNION ALL\n")+"\nORDER BY 1", args...)
+}
+
 func placeholders(columns []string) string { return "?" + strings.Repeat(", ?", len(columns)-1) }

@@ -53,6 +53,43 @@ func (r reading) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.
 	})
 }
 
+// Waiting implements [driver.WaitingReader].
+func (r reading) Waiting(ctx context.Context, kinds []driver.WorkKind, limit int) ([]driver.Waiting, error) {
+	return ask(ctx, r, func(s *state) []driver.Waiting {
+		var all []driver.Waiting
+		for _, kind := range kinds {
+			w := driver.Waiting{Kind: kind}
+			count := func(items int, first time.Time) {
+				w.Items = min(w.Items+items, limit)
+				if w.Since.IsZero() || first.Before(w.Since) {
+					w.Since = first
+				}
+			}
+			switch kind {
+			case driver.WorkDispatch:
+				for _, id := range s.outbox.undispatched.keys {
+					waiting := s.outbox.byCompany[id].undispatched.keys
+					count(len(waiting), waiting[0].At)
+				}
+			case driver.WorkDeliver:
+				for _, ref := range s.deliveries.waiting.keys {
+					waiting := s.deliveries.pending[ref].keys
+					count(len(waiting), waiting[0].at)
+				}
+			case driver.WorkMail:
+				for _, id := range s.notifications.pending.companies.keys {
+					waiting := s.notifications.pending.of[id].keys
+					count(len(waiting), waiting[0].at)
+				}
+			case driver.WorkPublish, driver.WorkPrune, driver.WorkPruneFacts, driver.WorkPruneMail, driver.WorkCount:
+				continue
+			}
+			all = append(all, w)
+		}
+		return all
+	})
+}
+
 // due returns the time of the longest overdue delivery of an endpoint, if one is due.
 func (d *deliveries) due(endpoint driver.WebhookEndpointRef, at time.Time) []driver.Position {
 	first := d.pending[endpoint].keys[0]

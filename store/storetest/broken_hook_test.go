@@ -119,6 +119,10 @@ func brokenHooks() []broken {
 			func(tx driver.ReadTx) driver.ReadTx { return workingTwice{tx} },
 		),
 		reads(
+			"counts beyond the limit", "work/what waits is counted",
+			func(tx driver.ReadTx) driver.ReadTx { return unlimited{tx} },
+		),
+		reads(
 			"takes claimed deliveries for due", "work/a delivery is due when its time has come",
 			func(tx driver.ReadTx) driver.ReadTx { return impatient{tx} },
 		),
@@ -474,6 +478,13 @@ func (w workingTwice) DueWork(ctx context.Context, query driver.WorkQuery) ([]dr
 		query.After[i].Endpoint = 0
 	}
 	return w.ReadTx.DueWork(ctx, query)
+}
+
+// unlimited counts all that waits, whatever the limit.
+type unlimited struct{ driver.ReadTx }
+
+func (u unlimited) Waiting(ctx context.Context, kinds []driver.WorkKind, _ int) ([]driver.Waiting, error) {
+	return u.ReadTx.(driver.WaitingReader).Waiting(ctx, kinds, 1000)
 }
 
 type impatient struct{ driver.ReadTx }

@@ -17,6 +17,7 @@ func workChecks() []Check {
 		{"work/a notification is due when its time has come", grounded(notificationDue)},
 		{"work/what waits is passed over", grounded(workWaits)},
 		{"work/what is over is due to be removed", grounded(pruneDue)},
+		{"work/what waits is counted", grounded(workCounted)},
 	}
 }
 
@@ -98,6 +99,61 @@ func workDue(ctx context.Context, s driver.Store) error {
 		}
 		return err
 	})
+}
+
+// workCounted checks the counts of a store that has them.
+func workCounted(ctx context.Context, s driver.Store) error {
+	kinds := []driver.WorkKind{driver.WorkMail, driver.WorkDispatch, driver.WorkDeliver}
+	counted := func(limit int) func(context.Context, driver.ReadTx) ([]driver.Waiting, error) {
+		return func(ctx context.Context, tx driver.ReadTx) ([]driver.Waiting, error) {
+			return tx.(driver.WaitingReader).Waiting(ctx, kinds, limit)
+		}
+	}
+	counts := false
+	err := s.View(ctx, func(_ context.Context, tx driver.ReadTx) error {
+		_, counts = tx.(driver.WaitingReader)
+		return nil
+	})
+	if err != nil || !counts {
+		return err
+	}
+	none := []driver.Waiting{{Kind: driver.WorkMail}, {Kind: driver.WorkDispatch}, {Kind: driver.WorkDeliver}}
+	due, later := newDelivery(companyA, 31, at(2)), newDelivery(companyB, 32, at(0))
+	later.DueAt = at(70)
+	return steps(
+		func() error { return want("nothing", none).from(read(ctx, s, counted(9))) },
+		func() error {
+			return share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+				return tx.AppendFacts(ctx, []driver.Fact{
+					newFact(companyB, 10, at(3)), newFact(companyA, 10, at(1)), newFact(companyA, 11, at(2)),
+				})
+			})
+		},
+		func() error { return appendFacts(ctx, s, newFact(companyA, 20, at(0))) }, // It is dispatched.
+		func() error {
+			return keepDeliveries(ctx, s, due, later, final(newDelivery(companyA, 33, at(0)), driver.DeliveryFailed))
+		},
+		func() error {
+			return keepNotifications(ctx, s, newNotification(companyA, 1, 1, at(8)),
+				over(newNotification(companyA, 3, 1, at(0)), driver.NotificationSent, at(1)))
+		},
+		func() error {
+			return want("what waits", []driver.Waiting{
+				{Kind: driver.WorkMail, Items: 1, Since: at(8)},
+				{Kind: driver.WorkDispatch, Items: 3, Since: at(1)},
+				{Kind: driver.WorkDeliver, Items: 2, Since: at(2)},
+			}).from(read(ctx, s, counted(9)))
+		},
+		func() error {
+			found, err := read(ctx, s, counted(1))
+			for i := range found {
+				found[i].Since = time.Time{} // Of those that were counted.
+			}
+			return want("one of each", []driver.Waiting{
+				{Kind: driver.WorkMail, Items: 1}, {Kind: driver.WorkDispatch, Items: 1}, {Kind: driver.WorkDeliver, Items: 1},
+			}).from(found, err)
+		},
+	)
 }
 
 func deliveryDue(ctx context.Context, s driver.Store) error {
