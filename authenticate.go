@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -81,7 +82,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 // grouping is off.
 func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte) (Caller, error) {
 	// The look-up is keyed by the id of the key: the company is not known before it.
-	asked := &keyLookup{id: id}
+	asked := &keyLookup{id: id, span: s.telemetry.spanOf(ctx)}
 	var err error
 	if s.lookups == nil {
 		err = s.lookUpKeys(ctx, 0, []*keyLookup{asked})
@@ -118,7 +119,11 @@ type keyLookup struct {
 	id      uuid.UUID
 	key     driver.APIKey
 	company driver.Company
+	span    trace.Span // of the request; nil if nothing is traced
 }
+
+// requestSpan returns the span of the request that the look-up is a part of.
+func (k *keyLookup) requestSpan() trace.Span { return k.span }
 
 // lookUpKeys reads keys and their companies in one transaction. A call joins only a group that has not begun, so what a
 // call gets is never older than its request.

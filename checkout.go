@@ -68,6 +68,9 @@ func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
 	op := &operation[CheckoutParams, Order]{
 		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: replayOrders,
 	}
+	if s.telemetry.measures {
+		op.kept = s.telemetry.sold
+	}
 	return op.grouped(s, g, groupAdmissions, func(p CheckoutParams) int {
 		admissions := 0
 		for _, line := range p.Lines {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/group"
@@ -124,10 +125,13 @@ type lanes[T any] struct {
 	full func() // is called for a call that found its queue full
 }
 
+// A traced is a call of a group. Its span is nil unless it is traced.
+type traced interface{ requestSpan() trace.Span }
+
 // lanesOf returns the lanes of an operation, or nil if grouping is off. weight is the most that the calls of a group
 // weigh together; 0 is no limit. A group runs in its own context: that of a caller would end the calls of the others
 // with it.
-func lanesOf[T any](
+func lanesOf[T traced](
 	s *Service, g Grouping, operation string, weight int,
 	run func(ctx context.Context, patience time.Duration, calls []T) error,
 ) *lanes[T] {
@@ -137,6 +141,19 @@ func lanesOf[T any](
 	config := group.Config[uuid.UUID, T]{
 		Run: run, Class: classOf, Lanes: g.Lanes, Size: g.Calls, Weight: weight, Queue: g.Queue, Single: g.ByCompany,
 		Linger: groupLinger, Timeout: groupTimeout, Patience: groupPatience,
+	}
+	if s.telemetry.traces {
+		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {
+			spans := make([]trace.Span, len(calls))
+			for i, c := range calls {
+				spans[i] = c.requestSpan()
+			}
+			ctx, end := s.telemetry.group(ctx, operation, spans)
+			err = errPanicked // A panic leaves it.
+			defer func() { end(err) }()
+			err = run(ctx, patience, calls)
+			return err
+		}
 	}
 	if g.OnGroup != nil {
 		config.Ran = func(calls int, took time.Duration, err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -26,6 +27,8 @@ type operation[P, R any] struct {
 	apply func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) error
 	// replay sets the results of calls whose key is spent, from the records that their first calls left.
 	replay func(ctx context.Context, tx driver.ReadTx, calls []*call[P, R]) error
+	// kept is called with each new result of a transaction after its commit; nil: with none.
+	kept func(ctx context.Context, result *R)
 	// lanes group the calls; nil: each call has a transaction of its own. weight is what a call adds to the weight of
 	// its group, which is limited like the number of its calls.
 	lanes  *lanes[*call[P, R]]
@@ -42,6 +45,7 @@ type call[P, R any] struct {
 	digest   string        // of params, see inputDigest
 	params   P             // normalised, as they are compared and applied
 	inFlight *inFlightCall // the claim of its key in this process; nil in a transaction of the host's
+	span     trace.Span    // of the operation; nil if nothing is traced
 
 	// The outcome. The transaction may run more than once, so every run of it assigns all of these again.
 	company driver.Company
@@ -50,6 +54,9 @@ type call[P, R any] struct {
 	result  R
 	err     error
 }
+
+// requestSpan returns the span of the call's operation.
+func (c *call[P, R]) requestSpan() trace.Span { return c.span }
 
 // errNothingToKeep rolls back a transaction in which no call was accepted. It never reaches a caller: each call already
 // has its own refusal or its replay.
@@ -86,6 +93,7 @@ func runKeyed[P, R any](
 		ref: driver.IdempotencyKey{CompanyID: caller.companyID, Operation: op.name, Key: key},
 	}
 	ctx, end := s.observe(ctx, op.name)
+	c.span = s.telemetry.spanOf(ctx)
 	// An error of join says nothing about the call: the transaction failed, or the call never ran. A refusal is in
 	// c.err.
 	if err := op.join(ctx, s, c); err != nil {
@@ -207,8 +215,22 @@ func (o *operation[P, R]) run(
 	if err == nil && begun {
 		// The commit may have written facts, which need not wait for the next poll.
 		s.Wake()
+		o.report(ctx, s, calls)
 	}
 	return err
+}
+
+// report calls kept with the new results of a committed transaction. In a transaction of the host's nothing is committed
+// yet.
+func (o *operation[P, R]) report(ctx context.Context, s *Service, calls []*call[P, R]) {
+	if o.kept == nil || s.bound {
+		return
+	}
+	for _, c := range calls {
+		if c.err == nil && c.earlier.Digest == "" {
+			o.kept(ctx, &c.result)
+		}
+	}
 }
 
 // decide sets the outcome of every call within a transaction, in the order that the contract gives refusals: authority,

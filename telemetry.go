@@ -33,7 +33,14 @@ const scopeName = "github.com/floatgate/ticketing"
 // long the oldest due notification has waited.
 type telemetry struct {
 	tracer   trace.Tracer
+	traces   bool // there is a provider of traces
+	measures bool // and one of metrics
 	duration metric.Float64Histogram
+
+	orders     metric.Int64Counter
+	admissions metric.Int64Counter
+	gross      metric.Int64Counter
+	commission metric.Int64Counter
 
 	attempts  metric.Int64Counter
 	attempted metric.Float64Histogram
@@ -51,6 +58,7 @@ type telemetry struct {
 
 // newTelemetry returns the metrics of a service. A nil provider records nothing.
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (telemetry, error) {
+	t := telemetry{traces: tracers != nil, measures: meters != nil}
 	if tracers == nil {
 		tracers = tracenoop.NewTracerProvider()
 	}
@@ -58,9 +66,9 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 		meters = metricnoop.NewMeterProvider()
 	}
 	meter := meters.Meter(scopeName)
-	t := telemetry{tracer: tracers.Tracer(scopeName)}
+	t.tracer = tracers.Tracer(scopeName)
 	// A meter may refuse an instrument. All refusals are reported together.
-	var errs [12]error
+	var errs [16]error
 	t.duration, errs[0] = meter.Float64Histogram("ticketing.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an operation of the data plane took, its transaction included."))
 	t.attempts, errs[1] = meter.Int64Counter("ticketing.webhook.attempts",
@@ -85,6 +93,14 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 		metric.WithDescription("How long the oldest ticket mail that is due has waited."))
 	t.mailWaiting, errs[11] = meter.Int64Gauge("ticketing.mail.server.waiting",
 		metric.WithDescription("1 while mails wait because the mail server cannot be used, else 0."))
+	t.orders, errs[12] = meter.Int64Counter("ticketing.sales.orders", metric.WithUnit("{order}"),
+		metric.WithDescription("Orders that checkouts made."))
+	t.admissions, errs[13] = meter.Int64Counter("ticketing.sales.admissions", metric.WithUnit("{admission}"),
+		metric.WithDescription("Admissions that checkouts sold."))
+	t.gross, errs[14] = meter.Int64Counter("ticketing.sales.gross", metric.WithUnit("{kobo}"),
+		metric.WithDescription("What the orders of checkouts cost in all."))
+	t.commission, errs[15] = meter.Int64Counter("ticketing.sales.commission", metric.WithUnit("{kobo}"),
+		metric.WithDescription("The commission on the orders of checkouts."))
 	return t, errors.Join(errs[:]...)
 }
 

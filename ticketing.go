@@ -193,9 +193,11 @@ type Config struct {
 	// Logger receives what goes wrong in the background. It never receives a secret, a key or a buyer. Defaults to
 	// none.
 	Logger *slog.Logger
-	// TracerProvider receives a span for each operation. Defaults to none.
+	// TracerProvider receives a span for each operation, and one for each group of calls with links to their spans: see
+	// [Grouping]. Spans hold no company, key or buyer. Defaults to none.
 	TracerProvider trace.TracerProvider
-	// MeterProvider receives the durations of operations, and the outcomes of webhooks. Defaults to none.
+	// MeterProvider receives the durations of operations, what is sold, what waits, and the outcomes of webhooks and
+	// mails. Defaults to none.
 	MeterProvider metric.MeterProvider
 	// Clock returns the time. Defaults to time.Now.
 	Clock func() time.Time
@@ -325,6 +327,9 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	}
 	s.byCompany = grouping.ByCompany
 	s.group(grouping)
+	if err := s.gauge(c.MeterProvider); err != nil {
+		return nil, fmt.Errorf("ticketing: metrics: %w", err)
+	}
 	return s, nil
 }
 

@@ -189,6 +189,13 @@ func (l *Lanes[K, T]) Do(ctx context.Context, key K, weight int, call T) error {
 	}
 }
 
+// Waiting returns how many calls wait. Calls that run do not count.
+func (l *Lanes[K, T]) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
+}
+
 // Drain refuses new calls from now on, with [ErrClosed]. It returns after all other calls have their results and all
 // goroutines of the lanes have ended. If ctx ends first, Drain returns an error that wraps ctx.Err(), and the calls
 // continue.
