@@ -12,8 +12,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/bench"
+	"github.com/floatgate/ticketing/store"
 )
 
 type benchCommand struct {
@@ -101,7 +104,8 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	progress := newProgress(p)
 	defer progress.end()
 	program := &bench.Program{
-		Server: benchServer, Generator: []string{"bench", "--bench-generator"}, OpenError: named, Progress: progress.report,
+		Server: benchServer, OnStatement: benchStatements(), Generator: []string{"bench", "--bench-generator"},
+		OpenError: named, Progress: progress.report,
 	}
 	if c.Generator {
 		return bench.Generate(ctx, program, p.stdin, p.stdout)
@@ -237,14 +241,30 @@ func (c *benchCommand) rate() int {
 }
 
 // benchServer returns a server like that of "ticketing serve", except for the log.
-func benchServer(svc *ticketing.Service) *http.Server {
-	server := &http.Server{
-		Handler:           (&serving{}).handler(svc, newMetrics(), slog.New(slog.DiscardHandler)),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: mostBenchDuration, MaxHeaderBytes: maxHeaderBytes,
+func benchServer(cfg *ticketing.Config) func(svc *ticketing.Service) *http.Server {
+	m, count := newMetrics(), cfg.Grouping.OnGroup
+	cfg.MeterProvider = m.meters()
+	cfg.Grouping.OnGroup = func(run ticketing.GroupRun) {
+		m.ran(run)
+		if count != nil {
+			count(run)
+		}
 	}
-	newPendingBodies().watch(server)
-	return server
+	return func(svc *ticketing.Service) *http.Server {
+		server := &http.Server{
+			Handler:           m.serving("api", (&serving{}).handler(svc, m, slog.New(slog.DiscardHandler))),
+			ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+			IdleTimeout: mostBenchDuration, MaxHeaderBytes: maxHeaderBytes,
+		}
+		newPendingBodies().watch(server)
+		return server
+	}
+}
+
+// benchStatements returns a function that counts statements as a server does.
+func benchStatements() func(context.Context, store.Statement) {
+	m := newStoreMetrics(prometheus.NewRegistry())
+	return func(_ context.Context, statement store.Statement) { m.observe(statement) }
 }
 
 // printReport prints the report of a bench: as JSON, or as a table.

@@ -43,7 +43,7 @@ func (s *serving) openConsole(r *running, secret string, mailer ticketing.Mailer
 	if err != nil {
 		return badConsole(err)
 	}
-	r.console, r.consoleOrigin = made, origin
+	r.console, r.consoleOrigin = r.metrics.serving("console", made), origin
 	return nil
 }
 

@@ -23,16 +23,17 @@ func newConsoleMetrics(registry *prometheus.Registry) *consoleMetrics {
 		}, []string{"method", "route", "status", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ticketing_console_request_duration_seconds",
-			Help:    "How long requests to the console took, by page or act.",
+			Help:    "How long requests to the console took, by page or act and class of the HTTP status.",
 			Buckets: []float64{.001, .0025, .005, .01, .03, .1, .3, 1, 3, 10},
-		}, []string{"method", "route"}),
+		}, []string{"method", "route", "class"}),
 	}
 	registry.MustRegister(m.requests, m.duration)
 	return m
 }
 
 // observe counts an answer of the console. A request for no page has an empty route.
-func (m *consoleMetrics) observe(_ context.Context, sent console.Answer) {
+func (m *consoleMetrics) observe(ctx context.Context, sent console.Answer) {
 	m.requests.WithLabelValues(sent.Method, sent.Route, strconv.Itoa(sent.Status), string(sent.Code)).Inc()
-	m.duration.WithLabelValues(sent.Method, sent.Route).Observe(sent.Duration.Seconds())
+	m.duration.WithLabelValues(sent.Method, sent.Route, statusClass(sent.Status)).Observe(sent.Duration.Seconds())
+	nameSpan(ctx, sent.Method, sent.Route, sent.Status, string(sent.Code))
 }

@@ -26,7 +26,7 @@ func TestConsoleRequestsAreCounted(t *testing.T) {
 		`ticketing_console_requests_total{code="",method="GET",route="/sign-in",status="200"} 1`,
 		`ticketing_console_requests_total{code="NOT_FOUND",method="GET",route="",status="404"} 1`,
 		`ticketing_console_requests_total{code="SIGN_IN_REQUIRED",method="GET",route="/api/v2/account",status="401"} 1`,
-		`ticketing_console_request_duration_seconds_count{method="GET",route="/sign-in"} 1`,
+		`ticketing_console_request_duration_seconds_count{class="2xx",method="GET",route="/sign-in"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%q is missing in\n%s", want, metrics)

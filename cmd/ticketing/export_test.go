@@ -2,16 +2,24 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
+	"github.com/floatgate/ticketing/httpapi"
 	"github.com/floatgate/ticketing/mail"
 	"github.com/floatgate/ticketing/store"
+	"github.com/floatgate/ticketing/store/memory"
 )
 
 // Run runs the program as its users do.
@@ -132,4 +140,44 @@ func Logger(level string, w io.Writer) (*slog.Logger, error) {
 	var s serving
 	err := s.LogLevel.UnmarshalText([]byte(level))
 	return s.logger(w), err
+}
+
+// AllMetrics returns a sample of every metric that a server can have, as Prometheus reads it, and the names of those
+// that are registered. The folder is empty.
+func AllMetrics(ctx context.Context, folder string) (text string, names []string, err error) {
+	m := newMetrics()
+	m.watch(func() sql.DBStats { return sql.DBStats{} })
+	m.watchClients(newConnections(1, slog.New(slog.DiscardHandler)))
+	m.queues(1)
+	for _, name := range []string{"t.db", "t.db-wal"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			return "", nil, err
+		}
+	}
+	m.watchFiles(sqlitePrefix + filepath.Join(folder, "t.db"))
+	m.webhooks.delivers()
+	m.mails.sends()
+	if _, err := ticketing.New(memory.New(), &ticketing.Config{MeterProvider: m.meters()}); err != nil {
+		return "", nil, err
+	}
+	m.observe(ctx, httpapi.Answer{Method: http.MethodGet, Route: "/events", Status: http.StatusOK})
+	m.console.observe(ctx, console.Answer{Method: http.MethodGet, Route: "/sign-in", Status: http.StatusOK})
+	m.store.observe(store.Statement{Name: "begin"})
+	for _, operation := range groupedOperations() {
+		m.ran(ticketing.GroupRun{Operation: operation, Calls: 1})
+	}
+	m.serving("api", nil)
+	m.serving("console", nil)
+
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		m.registry.Describe(descriptions)
+	}()
+	for description := range descriptions {
+		_, rest, _ := strings.Cut(description.String(), `fqName: "`)
+		name, _, _ := strings.Cut(rest, `"`)
+		names = append(names, name)
+	}
+	return m.scrape(ctx), names, nil
 }

@@ -44,6 +44,8 @@ The console for companies and staff is under /business and /platform, only at th
 SIGTERM and SIGINT drain: requests in flight finish, requests that do not arrive completely within 3 seconds are ` +
 		`dropped, and the exit status is 0. A second signal, at least a second later, ends the process at once.
 
+Traces go to a collector if OTEL_EXPORTER_OTLP_ENDPOINT is set, as OpenTelemetry documents it.
+
 With --tls-cert and --tls-key the server speaks only HTTPS; --operator-addr stays plain HTTP. Behind a proxy that ` +
 		`speaks HTTPS it needs neither, but give its public origin as --web-origin.
 
@@ -132,6 +134,7 @@ type running struct {
 	webOrigin string
 	transport transport
 	clients   *connections
+	tracing   *tracing     // nil: spans go nowhere
 	operator  net.Listener // for health and metrics; if nil, the API's listener serves them
 
 	home          *home
@@ -174,7 +177,19 @@ func (p *program) serve(
 		}
 		defer func() { _ = operator.Close() }()
 	}
-	opened, err := p.open(ctx, &store.Config{Logger: logger, Connections: int(s.Connections), MustExist: mustExist})
+	m := newMetrics()
+	traces, err := p.openTracing(ctx, s.TrustedProxies, m.untraced, logger)
+	if err != nil {
+		return err
+	}
+	logger = traces.logger(logger)
+	opened, err := p.open(ctx, &store.Config{
+		Logger: logger, Connections: int(s.Connections), MustExist: mustExist,
+		OnStatement: func(ctx context.Context, statement store.Statement) {
+			m.store.observe(statement)
+			traces.statement(ctx, statement)
+		},
+	})
 	if errors.Is(err, store.ErrNoDatabase) {
 		return errOutdated
 	}
@@ -185,17 +200,18 @@ func (p *program) serve(
 	if err := prepare(ctx, opened); err != nil {
 		return err
 	}
-	m := newMetrics()
 	clients := newConnections(int(s.MaxConnections), logger)
 	m.watchClients(clients)
 	if opened.sql != nil {
 		m.watch(opened.sql.Connections)
+		m.watchFiles(p.Database)
 	}
+	m.queues(int(s.GroupQueue))
 	grouping := s.grouping()
 	grouping.OnGroup, grouping.OnQueueFull = m.ran, m.refused
 	cfg := &ticketing.Config{
 		Logger: logger, Grouping: grouping, CompanySlots: int(s.CompanySlots), OnSlotsFull: m.slotsFull,
-		MeterProvider: m.meters(),
+		MeterProvider: m.meters(), TracerProvider: traces.tracerProvider(),
 	}
 	closeSender, err := s.configure(cfg, m.webhooks)
 	if err != nil {
@@ -216,6 +232,7 @@ func (p *program) serve(
 	r := &running{
 		svc: svc, metrics: m, logger: logger, baseURL: local + httpapi.DefaultPrefix,
 		webOrigin: cmp.Or(s.WebOrigin.origin, local), transport: speaks, clients: clients, operator: operator,
+		tracing: traces,
 	}
 	if err := s.openConsole(r, p.getenv(oidcSecret), cfg.Mailer, listener.Addr()); err != nil {
 		return err
@@ -234,7 +251,8 @@ func (p *program) work(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	health := newHealth(ctx, r.svc, r.metrics, logger)
-	handler := r.home.before(r.withConsole(s.handler(r.svc, r.metrics, logger)))
+	api := r.metrics.serving("api", s.handler(r.svc, r.metrics, logger))
+	handler := r.home.before(r.tracing.requests(r.withConsole(api)))
 	if r.operator == nil {
 		handler = health.before(handler)
 	}
@@ -261,12 +279,14 @@ func (p *program) work(
 	err := <-ended
 	logger.InfoContext(ctx, "draining")
 	cancel()
+	drained := time.Now().Add(drainTimeout)
 	err = errors.Join(err, drain(ctx, server, idle, r.svc))
 	for range 2 {
 		if other := <-ended; !errors.Is(err, other) { // The API and a shop may both be cut off.
 			err = errors.Join(err, other)
 		}
 	}
+	r.tracing.flush(ctx, drained, logger)
 	logger.InfoContext(ctx, "stopped")
 	return err
 }

@@ -69,7 +69,7 @@ func TestServerReportsItself(t *testing.T) {
 		`ticketing_http_requests_total{code="",method="GET",route="/events/:eventId",status="200"} 1`,
 		`ticketing_http_requests_total{code="AUTHENTICATION_FAILED",method="GET",route="/events",status="401"} 1`,
 		`ticketing_http_requests_total{code="NOT_FOUND",method="",route="",status="404"} 5`,
-		`ticketing_http_request_duration_seconds_count{method="GET",route="/events/:eventId"} 1`,
+		`ticketing_http_request_duration_seconds_count{class="2xx",method="GET",route="/events/:eventId"} 1`,
 		"ticketing_build_info{", "go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(body, want) {

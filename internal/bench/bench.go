@@ -21,11 +21,13 @@
 package bench
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/store"
 )
 
 // Config is what a bench measures, and where. [Run] does not check it: the program has checked the limits of each
@@ -63,8 +65,11 @@ type Config struct {
 
 // Program is what a bench needs of the program that runs it.
 type Program struct {
-	// Server returns a server of the public API for a service, as the program serves it.
-	Server func(svc *ticketing.Service) *http.Server
+	// Server completes the configuration of a service, and returns a function that returns a server of the public API for
+	// that service, both as the program serves it: with all of its metrics.
+	Server func(cfg *ticketing.Config) func(svc *ticketing.Service) *http.Server
+	// OnStatement is called with each statement of such a service.
+	OnStatement func(ctx context.Context, statement store.Statement)
 	// Generator holds the arguments with which the program calls [Generate].
 	Generator []string
 	// OpenError returns the program's error for a database that could not be opened.

@@ -28,6 +28,7 @@ type benchDatabase struct {
 	schema string // PostgreSQL
 	folder string // SQLite
 	made   bool   // There is something to remove, or there may be.
+	serves bool   // The store is that of a server, and counts its statements.
 	// admin is a pool to PostgreSQL, separate from the store's. It is for work that needs plain SQL.
 	admin *sql.DB
 
@@ -70,7 +71,11 @@ func (l *benchDatabase) open(ctx context.Context, connections int) (driver.Store
 	if l.dsn == inMemory {
 		return memory.New(), func() error { return nil }, nil
 	}
-	opened, err := store.Open(ctx, l.dsn, &store.Config{Schema: l.schema, Connections: connections})
+	cfg := &store.Config{Schema: l.schema, Connections: connections}
+	if l.serves {
+		cfg.OnStatement = l.program.OnStatement
+	}
+	opened, err := store.Open(ctx, l.dsn, cfg)
 	if err != nil {
 		return nil, nil, l.program.OpenError(err)
 	}

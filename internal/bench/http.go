@@ -21,12 +21,14 @@ import (
 const maxAnswer = 1 << 20 // bytes that a caller reads of one response
 
 // overHTTP serves the side's service as the program does, and creates HTTP clients as its callers.
-func (s *loadSide) overHTTP(ctx context.Context, p *Program, plan loadPlan) error {
+func (s *loadSide) overHTTP(
+	ctx context.Context, serve func(*ticketing.Service) *http.Server, plan loadPlan,
+) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	server := p.Server(s.svc)
+	server := serve(s.svc)
 	go func() { _ = server.Serve(httpapi.Listener(listener)) }()
 	for range plan.Clients {
 		s.callers = append(s.callers, &httpCaller{addr: listener.Addr().String(), op: plan.Op, qty: plan.Qty})

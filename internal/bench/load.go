@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,13 +105,17 @@ func newLoad(ctx context.Context, p *Program, plan loadPlan, store driver.Store)
 		}
 		var err error
 		cfg := &ticketing.Config{SecretKeys: [][]byte{plan.SecretKey}, Grouping: grouping, CompanySlots: plan.Grouping.Slots}
+		var serve func(*ticketing.Service) *http.Server
+		if plan.HTTP {
+			serve = p.Server(cfg)
+		}
 		side.svc, err = ticketing.New(store, cfg)
 		if err != nil {
 			return nil, err
 		}
 		l.sides[i] = side
 		if plan.HTTP {
-			err = side.overHTTP(ctx, p, plan)
+			err = side.overHTTP(ctx, serve, plan)
 		} else {
 			for range plan.Clients {
 				side.callers = append(side.callers, &libraryCaller{svc: side.svc, store: store, op: plan.Op, qty: plan.Qty})

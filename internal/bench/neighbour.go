@@ -115,13 +115,14 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	cfg := &ticketing.Config{
 		SecretKeys: [][]byte{b.secret}, Grouping: b.Grouping, CompanySlots: b.CompanySlots,
 	}
+	serve := b.Program.Server(cfg)
 	svc, err := ticketing.New(b.store, cfg)
 	if err != nil {
 		return nil, err
 	}
 	n := &neighbourBench{bench: b, side: &loadSide{svc: svc, end: func() {}}}
 	n.plan = loadPlan{Op: OpCheckout, HTTP: true, Qty: b.Qty, Clients: b.Clients, Shops: b.shops[:floodShop]}
-	if err := n.side.overHTTP(ctx, b.Program, n.plan); err != nil {
+	if err := n.side.overHTTP(ctx, serve, n.plan); err != nil {
 		return nil, err
 	}
 	b.ends = append(b.ends, drained(svc), func(context.Context) error {

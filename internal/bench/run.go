@@ -75,6 +75,7 @@ func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) 
 	if err != nil {
 		return nil, err
 	}
+	l.serves = c.HTTP
 	defer func() {
 		if l.made {
 			p.Progress("removing what was made", "")
