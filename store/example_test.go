@@ -67,7 +67,7 @@ func ExampleStore_BindSQL() {
 		}
 		order, err := svc.WithStore(bound).Checkout(ctx, caller, "trip-"+booking, ticketing.CheckoutParams{
 			EventID: event, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-			Lines: []ticketing.CheckoutLine{{
+			Lines: []ticketing.CheckoutLineParams{{
 				Tier: "REGULAR", Quantity: travellers, ExpectedUnitPrice: 5_000_00, Currency: money.Currency,
 			}},
 		})
