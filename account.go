@@ -29,15 +29,15 @@ type User struct {
 	CreatedAt Time      `json:"createdAt"`
 }
 
-// PersonRef names a user. With a company, the name asked for is the one that they have there.
+// PersonRef identifies a user. With a company, [Accounts.People] returns the name that the user has there.
 type PersonRef struct{ CompanyID, UserID uuid.UUID }
 
-// Person is a user as an audit page shows them beside "user" and their id.
+// Person is a user with the name to show in place of their id, for example on a page of the audit log.
 type Person struct {
 	ID    uuid.UUID `json:"id"`
 	Email string    `json:"email"`
-	// Name is that of the member of the company, or else that of the member of the staff, also after they were removed.
-	// It is empty for a user who was neither.
+	// Name is the user's name as a member of the company, otherwise as a member of the staff, also after they were
+	// removed. It is empty for a user who was neither.
 	Name string `json:"name,omitempty"`
 }
 
@@ -68,7 +68,8 @@ func (a Accounts) GetUser(ctx context.Context, userID uuid.UUID) (User, error) {
 	})
 }
 
-// FindUser returns a user by email, in any case and with white space around it. An unknown one is NOT_FOUND.
+// FindUser returns the user with an email address. Case and surrounding white space do not matter. An unknown address
+// is NOT_FOUND.
 func (a Accounts) FindUser(ctx context.Context, address string) (User, error) {
 	var v violations
 	address = requiredEmail(&v, "email", address, maxUserEmail)
@@ -99,8 +100,8 @@ func (a Accounts) findUser(
 	return showUser(user), nil
 }
 
-// People returns users with their names, in the order of the references. It is the zero Person for an id that is no
-// user's. It takes three reads for any number of them.
+// People returns users with their names, in the order of the references, and the zero Person for an unknown id. It
+// makes three reads, however many references there are.
 func (a Accounts) People(ctx context.Context, refs []PersonRef) ([]Person, error) {
 	people := make([]Person, len(refs))
 	if len(refs) == 0 {
@@ -143,8 +144,8 @@ func (a Accounts) People(ctx context.Context, refs []PersonRef) ([]Person, error
 	return people, nil
 }
 
-// Companies returns the companies that a user is a member of, by name and then by id: at most 1,000. A user without one
-// has none, and so has an unknown user.
+// Companies returns the companies that a user is a member of, by name and then by id: at most 1,000. The list is empty
+// for a user without a membership and for an unknown user.
 func (a Accounts) Companies(ctx context.Context, userID uuid.UUID) ([]Membership, error) {
 	var memberships []Membership
 	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -209,7 +210,7 @@ func (a Accounts) Actor(ctx context.Context, companyID, userID uuid.UUID) (Actor
 }
 
 // Staff returns the platform actor for a user with a staff role. It has the permissions of that role, and "user" with
-// their id as its name. A user without a role is NOT_FOUND.
+// their id as its name. A user without a staff role is NOT_FOUND.
 //
 // Call it for each request. A change checks the role that the user has at the time of the change: it reads the role
 // again in its transaction. A read uses the role at the time of this call.

@@ -33,7 +33,7 @@ type TicketValidation struct {
 	ValidatedAt Time              `json:"validatedAt"`
 }
 
-// Ticket describes the admission as it was sold. Its branding is that of the order, not the company's current one.
+// Ticket describes an admission as it was sold. Its branding is that of the order, not the company's current one.
 type Ticket struct {
 	Title    string   `json:"title"`
 	Tier     string   `json:"tier"`

@@ -16,8 +16,8 @@ const admissionCodePrefix = "SVC1"
 // Both ids are in upper case, with hyphens. So the code is 78 characters of the alphanumeric mode of a QR code, which
 // then has 33 modules at error correction M; in lower case it would have 37.
 //
-// The code holds the two ids that a validation needs (section 4.9). It is not signed: a gate learns from the validation
-// whether the admission exists. The service admits it once, so a copy of the code is worth nothing after the original.
+// The code holds the two ids that a validation needs (section 4.9). It is not signed: the validation shows whether the
+// admission exists. The service admits it once, so a copy of the code is worthless after the original was scanned.
 func FormatAdmissionCode(eventID, admissionID uuid.UUID) string {
 	return admissionCodePrefix + ":" + strings.ToUpper(eventID.String()) + ":" + strings.ToUpper(admissionID.String())
 }

@@ -51,11 +51,11 @@ func showAPIKey(k driver.APIKey) APIKey {
 	return key
 }
 
-// IssuedAPIKey is a new key with its text, which is shown this once and cannot be read again (section 5.1).
+// IssuedAPIKey is a new key with its text. The text is shown only once and cannot be read again (section 5.1).
 type IssuedAPIKey struct {
 	APIKey
 
-	// Key is the whole text, svc_live.<key-id>.<secret>. It belongs in no log.
+	// Key is the whole text, svc_live.<key-id>.<secret>. Never log it.
 	Key string `json:"key"`
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// AuditEntry is one action of an operator. The log is append-only. It holds what was done: a refused action is not in
-// it, and neither is a call that changed nothing, such as the replay of an idempotent one. The log outlives the erasure
-// of a buyer, so it holds neither a buyer nor the facts of a verification.
+// AuditEntry is one action of an operator. The log is append-only. It records what was done. It does not record a
+// refused action or a call that changed nothing, such as a replay. The log outlives the erasure of a buyer, so it holds
+// neither a buyer nor the facts of a verification.
 type AuditEntry struct {
 	// At is the time of the action, by the service's clock.
 	At Time `json:"at"`
@@ -149,14 +149,14 @@ func showAuditEntry(r driver.AuditEntry) AuditEntry {
 // maxAction is the limit of the name of an action in a filter, in characters. No action has a longer name.
 const maxAction = 100
 
-// AuditFilter selects a page of the audit log. A zero field selects all. Fields are combined: an action is selected if
-// it meets each of them. Whatever they select, a page reads no more of the log than it returns.
+// AuditFilter selects a page of the audit log. A zero field selects all. An action is selected if it matches every
+// field. A page reads no more of the log than it returns, whatever it selects.
 type AuditFilter struct {
 	PageParams
 
 	// Actor is the whole name of the actor as the log has it, at most 200 characters.
 	Actor string
-	// Action is the whole name of the action, such as "float.credit", at most 100 characters. An unknown one selects
+	// Action is the whole name of the action, such as "float.credit", at most 100 characters. An unknown name selects
 	// nothing.
 	Action string
 	Since  time.Time // done then or later

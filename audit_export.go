@@ -10,11 +10,11 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// RecordAuditExport appends to the audit log that the actor takes the log away as a file. The entry is about the
-// company, or about none for the zero id, and its changes are the filter. Call it before the first row leaves the
-// server. It needs the permission of [Operator.ListAudit], and refuses the same filters.
+// RecordAuditExport records in the audit log that the actor exports the log as a file. The entry belongs to the
+// company, or to none for the zero id, and its changes are the filter. Call it before the first row leaves the server.
+// It needs the permission of [Operator.ListAudit], and refuses the same filters.
 //
-// An address that was typed as the actor may be that of a buyer, so the entry says that there was one, and not which.
+// An email address that was typed as the actor may be a buyer's, so the entry records only that there was one.
 func (o Operator) RecordAuditExport(ctx context.Context, companyID uuid.UUID, filter AuditFilter) error {
 	permission := o.readsAudit(companyID)
 	if err := o.allow(permission, companyID); err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Backlog is since when the oldest work that is due has waited. It is short while processes that send run, and grows
-// while none does, or while they cannot keep up.
+// Backlog is how long the oldest due work has waited. It grows while no process sends, and while those that send cannot
+// keep up.
 type Backlog struct {
 	ReadAt Time `json:"readAt"`
-	// Webhooks is since when the oldest webhook has waited to be made or sent; nil: none is due.
+	// Webhooks is the time since which the oldest due webhook has waited; nil: none is due.
 	Webhooks *Time `json:"webhooks"`
-	// Mails is since when the oldest ticket mail has waited to be sent; nil: none is due.
+	// Mails is the time since which the oldest due ticket mail has waited; nil: none is due.
 	Mails *Time `json:"mails"`
 }
 

@@ -33,7 +33,7 @@ type AccountNumber string
 
 // BankAccountParams describe where a company's earnings are paid.
 //
-// They replace the whole account: no member is kept from the present one.
+// They replace the whole account. No member of the current one is kept.
 type BankAccountParams struct {
 	Bank          string // 2 to 120 characters
 	AccountNumber AccountNumber

@@ -13,7 +13,7 @@ import (
 type BrandingVersion struct {
 	// Version counts from 1, which is the default branding that the company began with.
 	Version int64 `json:"version"`
-	// CreatedAt is from when on sales used it. A version is used until the next one is saved.
+	// CreatedAt is when sales began to use the version. They use it until the next one is saved.
 	CreatedAt Time `json:"createdAt"`
 
 	Branding

@@ -12,9 +12,9 @@ import (
 
 // CompanyBuyer is a buyer of a company as the latest checkout knew them. It is linked to the user with the same email.
 // Without such a user it is a dormant record without a password (section 1, item 7). The link is for fulfilment and the
-// life of tickets, not for marketing.
+// life of a ticket, not for marketing.
 //
-// It holds personal data, so a permission of its own guards it.
+// It holds personal data, so it has its own permission.
 type CompanyBuyer struct {
 	Email     string     `json:"email"`
 	Fullname  *string    `json:"fullname"`

@@ -15,8 +15,8 @@ import (
 type BuyerFilter struct {
 	PageParams
 
-	// Prefix is what the email begins with, in any case, at most 320 characters, surrounding white space not counted.
-	// Empty: any.
+	// Prefix selects emails that begin with it, in any case. It has at most 320 characters without surrounding white
+	// space. Empty: any.
 	Prefix string
 }
 

@@ -36,7 +36,7 @@ func AllGrants() []Grant {
 // key. [TrustedCaller] returns one for a host that authenticates by itself, and [Accounts.Caller] one for a member of a
 // company. The zero Caller may do nothing.
 //
-// A Caller is what was true when it was made. Every write checks the company, the key or the member, and the grant
+// A Caller holds what was true when it was made. Every write checks the company, the key or the member, and the grant
 // again in its transaction (section 5, rule 5).
 type Caller struct {
 	companyID uuid.UUID
@@ -45,8 +45,8 @@ type Caller struct {
 	grants    []Grant
 }
 
-// TrustedCaller returns a caller without an API key. It is for code that has decided by itself who may act for the
-// company. Every write still checks that the company is active, and a checkout that it is verified.
+// TrustedCaller returns a caller without an API key. It is for a host that decides by itself who may act for the
+// company. Every write still checks that the company is active, and a checkout also that it is verified.
 func TrustedCaller(companyID uuid.UUID, grants ...Grant) Caller {
 	return Caller{companyID: companyID, grants: slices.Clone(grants)}
 }
@@ -57,10 +57,9 @@ func (c Caller) CompanyID() uuid.UUID { return c.companyID }
 // KeyID returns the id of the caller's API key, or the zero id for a caller without one.
 func (c Caller) KeyID() uuid.UUID { return c.keyID }
 
-// Require returns nil if the caller carries exactly this grant, and else PERMISSION_DENIED. For the zero Caller it
-// returns AUTHENTICATION_FAILED. Every operation calls it first; an adapter may call it earlier, before it reads a
-// body. It reads nothing. What it checks is what was true when the Caller was made; a write checks again under the
-// gate.
+// Require returns nil if the caller carries exactly this grant, otherwise PERMISSION_DENIED. For the zero Caller it
+// returns AUTHENTICATION_FAILED. Every operation calls it first. An adapter may call it earlier, before it reads a
+// body. Require reads no data; a write checks the grant again in its transaction.
 func (c Caller) Require(grant Grant) error {
 	if c.companyID == uuid.Nil {
 		return errAuthenticationFailed

@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// CategoryStatus is the status of a category. New events take active categories only.
+// CategoryStatus is the status of a category. A new event accepts only an active category.
 type CategoryStatus = driver.CategoryStatus
 
 // The statuses of a category.
@@ -22,7 +22,7 @@ const (
 // Category is a platform-wide kind of event, created by staff. An event that has a category keeps showing it after it
 // was deactivated.
 //
-// The contract has no catalogue of categories. A company gets the ids that it may use at onboarding (section 4.2).
+// The contract has no list of categories. A company learns the ids that it may use at onboarding (section 4.2).
 type Category struct {
 	ID     uuid.UUID      `json:"id"`
 	Name   string         `json:"name"`
@@ -109,8 +109,8 @@ func (o Operator) ListCategories(ctx context.Context) ([]Category, error) {
 }
 
 // DeactivateCategory keeps new events from taking a category. Events that have it keep showing it. A category that is
-// already inactive stays as it is. It needs tenant:manage. There is no way back: a category that is needed again is
-// created under another slug.
+// already inactive stays as it is. It needs tenant:manage. It cannot be undone: to use such a category again, create
+// one with another slug.
 func (o Operator) DeactivateCategory(ctx context.Context, id uuid.UUID) (Category, error) {
 	if err := o.allowWrite(PermissionManage, uuid.Nil); err != nil {
 		return Category{}, err

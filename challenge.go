@@ -32,9 +32,9 @@ func (a Accounts) NewChallenge(purpose string) ([]byte, error) {
 	return append(challenge, a.s.keys.Sum(challengeDomain, purpose, challenge)...), nil
 }
 
-// CheckChallenge returns when a challenge was made. It is SIGN_IN_REQUIRED for one that was made for another purpose,
-// more than five minutes ago or by somebody else. It does not know whether the challenge was used before:
-// [Accounts.UsePasskey] refuses one that is not newer than the last use of the passkey.
+// CheckChallenge returns the time at which a challenge was made. It returns SIGN_IN_REQUIRED for a challenge of another
+// purpose, one that is older than five minutes, and one that this service did not make. It does not detect a repeated
+// challenge: [Accounts.UsePasskey] does, by refusing a challenge that is not newer than the last use of the passkey.
 func (a Accounts) CheckChallenge(purpose string, challenge []byte) (time.Time, error) {
 	if len(challenge) < challengeHead {
 		return time.Time{}, errChallenge

@@ -11,8 +11,8 @@ import (
 )
 
 // CommissionRate is one entry of a company's commission schedule (section 2.9, item 1). Value is a plain decimal
-// without trailing zeros. It means nothing without Unit (section 2.6). An order names the entry that it was sold under.
-// Entries are append-only, so the order shows the same rate for good.
+// without trailing zeros. It has no meaning without Unit (section 2.6). An order names the entry that it was sold
+// under. Entries never change, so the order always shows the same rate.
 type CommissionRate struct {
 	ID            uuid.UUID  `json:"id"`
 	Value         string     `json:"value"`

@@ -13,10 +13,10 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// CompanyOrder is the order of a list of companies.
+// CompanyOrder is the sort order of a list of companies.
 type CompanyOrder = driver.CompanyOrder
 
-// The orders of a list of companies. Companies that are equal in it follow by id, in the same direction.
+// The sort orders of a list of companies. Companies that are equal in it are sorted by id, in the same direction.
 const (
 	CompaniesNewest = driver.CompaniesNewest // by creation, newest first
 	CompaniesOldest = driver.CompaniesOldest // by creation, oldest first
@@ -26,8 +26,8 @@ const (
 	CompaniesByExpiry = driver.CompaniesByExpiry
 )
 
-// CompanyFilter selects companies and a page of them. A zero field selects all. Fields are combined: a company is
-// selected if it meets each of them.
+// CompanyFilter selects companies and a page of them. A zero field selects all. A company is selected if it matches
+// every field.
 type CompanyFilter struct {
 	PageParams
 
@@ -35,8 +35,8 @@ type CompanyFilter struct {
 	// to z; every other letter must be as in the name, since databases disagree about the cases of those.
 	Prefix string
 	Status CompanyStatus
-	// Verification is the standing of the company. A company that is APPROVED stays so while it applies for a renewal:
-	// [Operator.ListSubmittedCases] has what waits for staff.
+	// Verification is the current status of the company. An APPROVED company keeps that status while it applies for a
+	// renewal: [Operator.ListSubmittedCases] lists the cases that wait for staff.
 	Verification VerificationStatus
 	// ExpiresBefore selects companies whose approval ends before then, or has ended. It is after the year 1 and before
 	// the year 10000.
@@ -166,8 +166,8 @@ func (o Operator) ListCompanies(ctx context.Context, filter CompanyFilter) (Page
 	return page, nil
 }
 
-// CompanyNames returns the names of companies, in the order of the ids, and "" for one that does not exist. It takes
-// one read for any number of them. It needs tenant:read.
+// CompanyNames returns the names of companies, in the order of the ids, and "" for one that does not exist. It makes
+// one read, however many ids there are. It needs tenant:read.
 func (o Operator) CompanyNames(ctx context.Context, ids []uuid.UUID) ([]string, error) {
 	if err := o.allow(PermissionTenantRead, uuid.Nil); err != nil {
 		return nil, err

@@ -34,11 +34,11 @@ const (
 	CodeInternal               Code = "INTERNAL_ERROR"
 )
 
-// The codes of signing in. The public API has none of them: they are for surfaces that people sign in to.
+// The codes of signing in. The public API never returns them: they are for surfaces that people sign in to.
 const (
-	// CodeSignInRequired says that nobody is signed in, or that what was to sign in does not.
+	// CodeSignInRequired means that nobody is signed in, or that a secret, link, code or passkey is not accepted.
 	CodeSignInRequired Code = "SIGN_IN_REQUIRED"
-	// CodeConfirmRequired says that the user has to prove who they are once more, see [ConfirmFor].
+	// CodeConfirmRequired means that the user has to prove again who they are, see [ConfirmFor].
 	CodeConfirmRequired Code = "CONFIRM_REQUIRED"
 )
 
@@ -136,10 +136,10 @@ func (v violations) err() error {
 	return Invalid(v...)
 }
 
-// ErrBusy is the error of a call that did not get a lock, a slot or a place in a queue in time. Nothing was written;
-// the same call may be made again.
+// ErrBusy means that a call did not get a lock, a slot or a place in a queue in time. Nothing was written. Make the
+// same call again later.
 var ErrBusy = driver.ErrBusy
 
-// ErrUnavailable is a store's error if its database cannot be reached or has no space left. After a lost connection the
-// outcome of a commit is unknown; the same call with the same idempotency key finds out.
+// ErrUnavailable means that the database cannot be reached or has no space left. After a lost connection the outcome of
+// a commit is unknown: repeat the call with the same idempotency key to learn it.
 var ErrUnavailable = driver.ErrUnavailable

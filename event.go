@@ -106,7 +106,7 @@ type UpdateEventParams struct {
 
 // EventFilter selects the events to list (section 4.3).
 //
-// The zero filter lists all events, 25 for each page.
+// The zero filter lists all events, 25 on a page.
 type EventFilter struct {
 	PageParams
 
@@ -119,8 +119,8 @@ const MaxTicketCategories = 50
 // maxTierName is the most characters of a category name (section 2.4).
 const maxTierName = 60
 
-// PresetCategories returns the ticket categories that every event has (section 2.4), in the order of the contract. The
-// caller may change the result.
+// PresetCategories returns the ticket categories of every event (section 2.4), in the order of the contract. The caller
+// may change the result.
 func PresetCategories() []string {
 	return []string{"GENERAL_ADMISSION", "VIP", "VVIP", "EARLY_BIRD", "REGULAR", "STUDENT"}
 }

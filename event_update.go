@@ -71,7 +71,7 @@ func (s *Service) UpdateEvent(
 }
 
 // CancelEvent cancels an event and its unsold inventory for good. Orders and history are kept (section 4.4). It needs
-// COMPANY:event:manage. The gate is held exclusively, so no checkout of the event is under way.
+// COMPANY:event:manage. No checkout of the event runs at the same time.
 //
 // Errors: NOT_FOUND, CONFLICT on a cancelled or ended event.
 func (s *Service) CancelEvent(ctx context.Context, caller Caller, id uuid.UUID) (Event, error) {

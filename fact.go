@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// Fact is something that happened, as [Config.OnFact] gets it. A fact that is published again has the same ID, so that
-// a host can recognise it. The outbox holds neither a body nor a buyer: a fact is rendered when it is needed.
+// Fact is something that happened, as [Config.OnFact] receives it. A fact that is published again has the same ID, so a
+// host can detect it. The outbox stores neither a body nor a buyer: a fact is rendered when it is published.
 type Fact struct {
 	ID        uuid.UUID
 	CompanyID uuid.UUID
@@ -24,7 +24,7 @@ type Fact struct {
 	Data any
 }
 
-// TicketEmail asks for the mail with the tickets of an order, in the branding they were sold under.
+// TicketEmail is the data of a request for the ticket mail of an order, in the branding of the sale.
 type TicketEmail struct {
 	Order Order `json:"order"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// FoundKind is what something is that [Operator.Find] has found.
+// FoundKind is the kind of a result of [Operator.Find].
 type FoundKind string
 
 // The kinds of what is found.
@@ -39,7 +39,7 @@ func kindOrder(kind FoundKind) int {
 	}, kind)
 }
 
-// Found is something that [Operator.Find] has found.
+// Found is one result of [Operator.Find].
 type Found struct {
 	Kind        FoundKind  `json:"kind"`
 	CompanyID   *uuid.UUID `json:"companyId"`   // nil: it belongs to no company, as STAFF

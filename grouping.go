@@ -16,12 +16,12 @@ import (
 )
 
 // Grouping configures how concurrent calls share a transaction. All checkouts of a company need the lock of its FLOAT
-// wallet. With a transaction each, they would wait for one another's lock, for a dozen round trips and for a flush to
-// disk. Instead, the calls that arrive while a transaction runs go together in the next one. A call that finds nothing
-// running goes at once and loses nothing.
+// wallet. With a transaction each, they would wait for each other's lock, for a dozen round trips and for a flush to
+// disk. Instead, the calls that arrive while a transaction runs share the next one. A call that finds nothing running
+// starts at once.
 //
-// Each call of a group is decided on its own, against the state that the calls before it leave. A refused call changes
-// nothing, and the others go on. No result is returned before the group is committed.
+// Each call of a group is decided separately, on the state that the earlier calls leave. A refused call changes nothing
+// and does not affect the others. No result is returned before the group commits.
 type Grouping struct {
 	// Off runs every call in a transaction of its own.
 	Off bool
@@ -33,8 +33,8 @@ type Grouping struct {
 	// Queue is how many calls of an operation may wait. If one more comes, the company with the most waiting calls has
 	// its newest call refused with [ErrBusy]. Defaults to 4096. At most 1,000,000.
 	Queue int
-	// ByCompany confines a group to one company, for databases that keep companies in different places. A store that
-	// needs this asks for it by itself.
+	// ByCompany limits a group to one company, for databases that keep companies in different places. A store that needs
+	// this sets it by itself.
 	ByCompany bool
 	// OnGroup is called with every group after it ran. It must be quick. A panic in it is logged and stops nothing.
 	// Defaults to no function.
@@ -93,8 +93,7 @@ func (s *Service) group(g Grouping) {
 	}
 }
 
-// GroupRun describes one run of a group, for metrics. A group that is split after a failure makes a run for each of its
-// parts.
+// GroupRun describes one run of a group, for metrics. A group that is split after a failure has a run for each part.
 type GroupRun struct {
 	Operation string // such as "checkouts.create", or "authenticate"
 	Calls     int
@@ -232,8 +231,8 @@ func inGroup[T any](ctx context.Context, lanes *lanes[T], key uuid.UUID, weight 
 	return err
 }
 
-// Drain refuses new calls with [ErrBusy] from now on, and waits for the groups that are under way. Some of their
-// callers may have left. A host calls it after its server has stopped and before it closes its database.
+// Drain refuses new calls with [ErrBusy] and waits for the groups that are running, even if their callers have gone.
+// Call it after your server has stopped and before you close the database.
 func (s *Service) Drain(ctx context.Context) error {
 	defer s.refusals.flush()
 	// Deliveries and other background work are not drained here: Run ends them with its context.

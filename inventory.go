@@ -12,7 +12,7 @@ import (
 // InventoryStatus is the status of a tier (section 3.2).
 type InventoryStatus = driver.InventoryStatus
 
-// The statuses of a tier. A batch is never SOLD_OUT, since its counts show that it is.
+// The statuses of a tier. A batch is never SOLD_OUT: its counts show that.
 const (
 	InventoryAvailable = driver.InventoryAvailable
 	InventoryPaused    = driver.InventoryPaused
@@ -61,7 +61,7 @@ type UpdateInventoryParams struct {
 // ListInventory returns what an event has on sale, by tier in lexicographic order (section 4.5). It needs
 // COMPANY:inventory:read. A tier appears once it has had an admission. An event of another company is NOT_FOUND.
 //
-// The result is no reservation: what it shows may be sold a moment later.
+// The result reserves nothing: what it shows may be sold a moment later.
 func (s *Service) ListInventory(ctx context.Context, caller Caller, eventID uuid.UUID) ([]InventoryTier, error) {
 	if err := caller.Require(GrantInventoryRead); err != nil {
 		return nil, err

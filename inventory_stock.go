@@ -34,14 +34,14 @@ type InventoryBatch struct {
 	CreatedAt   Time            `json:"createdAt"`
 }
 
-// MaxListedBatches is how many batches [Service.ListStock] lists for an event.
+// MaxListedBatches is the most batches of an event that [Service.ListStock] lists.
 const MaxListedBatches = 1000
 
 // ListStock returns the tiers of an event with their batches, by tier in lexicographic order, and at most
 // [MaxListedBatches] batches. It needs COMPANY:inventory:read. An event of another company is NOT_FOUND.
 //
-// It is for the people of a company. A shop needs [Service.ListInventory] alone, whose cost does not grow with what was
-// sold out before.
+// It is for the people of a company. A shop needs only [Service.ListInventory], whose cost does not grow with sold-out
+// batches.
 func (s *Service) ListStock(ctx context.Context, caller Caller, eventID uuid.UUID) ([]TierStock, error) {
 	if err := caller.Require(GrantInventoryRead); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ type EventStock struct {
 	Paused    int64 `json:"paused"`    // unsold and not on sale now
 }
 
-// MaxCountedEvents is how many events [Service.CountStock] counts.
+// MaxCountedEvents is the most events that [Service.CountStock] takes.
 const MaxCountedEvents = 1000
 
 // CountStock returns what events have sold and have left, in the order of the events. It needs COMPANY:inventory:read.

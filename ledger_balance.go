@@ -16,9 +16,9 @@ import (
 const MaxBalances = 400
 
 // Balances returns the balance of a wallet at each of the times, in their order: after the movements before that time,
-// as the opening of a statement shows it. The balance before the first movement is 0.00, and the one at a time that is
-// still to come is that of now. All of them are as of one moment. More than 400 times, and a wallet other than FLOAT
-// and EARNINGS, are INVALID_REQUEST. It needs COMPANY:wallet:read.
+// as the opening of a statement shows it. The balance before the first movement is 0.00. The balance at a future time
+// is the current one. All balances are of one moment. More than 400 times, and a wallet other than FLOAT and EARNINGS,
+// are INVALID_REQUEST. It needs COMPANY:wallet:read.
 func (o Operator) Balances(
 	ctx context.Context, companyID uuid.UUID, wallet ledger.Wallet, times []time.Time,
 ) ([]money.Amount, error) {

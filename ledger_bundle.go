@@ -30,8 +30,8 @@ func signersOf(secrets [][]byte) []signer {
 }
 
 // LedgerKeys returns the public keys that belong to [Config.SecretKeys], in their order. [Operator.ExportLedger] signs
-// with the first one. They are not secret. They prove something only to someone who got them from elsewhere than from a
-// bundle.
+// with the first one. They are not secret. Distribute them separately from bundles: a key that came with a bundle
+// proves nothing.
 func (s *Service) LedgerKeys() []ed25519.PublicKey {
 	keys := make([]ed25519.PublicKey, len(s.signers))
 	for i, signs := range s.signers {

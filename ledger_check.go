@@ -27,8 +27,8 @@ type CompanyBooks struct {
 }
 
 // ListBookChecks returns a page of all companies, oldest first, with the last verification of the books of each. A
-// limit outside 1 to 100 is INVALID_REQUEST, a cursor of another listing INVALID_CURSOR. It needs COMPANY:wallet:read,
-// and is for staff: for an administrator of a company it is NOT_FOUND.
+// limit outside 1 to 100 is INVALID_REQUEST, a cursor of another listing INVALID_CURSOR. It needs COMPANY:wallet:read
+// and is only for staff: an administrator of a company gets NOT_FOUND.
 func (o Operator) ListBookChecks(ctx context.Context, params PageParams) (Page[CompanyBooks], error) {
 	if err := o.allow(PermissionWalletRead, uuid.Nil); err != nil {
 		return Page[CompanyBooks]{}, err

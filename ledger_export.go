@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// RecordMovementExport appends to the audit log that the actor takes a list of movements away as a file. Its changes
-// are the filter. Call it before the first row leaves the server. It refuses what [Operator.ListMovements] refuses, and
-// needs the same permission.
+// RecordMovementExport records in the audit log that the actor exports a list of movements as a file. The changes of
+// the entry are the filter. Call it before the first row leaves the server. Its errors and its permission are those of
+// [Operator.ListMovements].
 func (o Operator) RecordMovementExport(ctx context.Context, companyID uuid.UUID, filter MovementFilter) error {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
 		return err
@@ -30,9 +30,9 @@ func (o Operator) RecordMovementExport(ctx context.Context, companyID uuid.UUID,
 	return o.recordExport(ctx, PermissionWalletRead, companyID, "movement", kept)
 }
 
-// RecordStatementExport appends to the audit log that the actor takes a statement away as a file, and of which period.
-// A To that is not later than From is INVALID_REQUEST. Call it before the first line leaves
-// the server. It needs COMPANY:wallet:read.
+// RecordStatementExport records in the audit log that the actor exports a statement as a file, and its period. A To
+// that is not later than From is INVALID_REQUEST. Call it before the first line leaves the server. It needs
+// COMPANY:wallet:read.
 func (o Operator) RecordStatementExport(ctx context.Context, companyID uuid.UUID, period Period) error {
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (o Operator) RecordStatementExport(ctx context.Context, companyID uuid.UUID
 	return o.recordExport(ctx, PermissionWalletRead, companyID, "statement", exportedPeriod(period.From, period.To))
 }
 
-// RecordLedgerExport appends to the audit log that the actor takes the signed bundle of a ledger away. Call it before
-// [Operator.ExportLedger] writes it. It needs COMPANY:wallet:read.
+// RecordLedgerExport records in the audit log that the actor exports the signed bundle of a ledger. Call it before
+// [Operator.ExportLedger] writes the bundle. It needs COMPANY:wallet:read.
 func (o Operator) RecordLedgerExport(ctx context.Context, companyID uuid.UUID) error {
 	return o.recordExport(ctx, PermissionWalletRead, companyID, "ledger", map[string]any{})
 }

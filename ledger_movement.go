@@ -43,13 +43,13 @@ type Movement struct {
 	Subject MovementSubject `json:"subject"`
 }
 
-// MovementFilter selects movements of one wallet. Fields are combined: a movement is selected if it meets each of them.
+// MovementFilter selects movements of one wallet. A movement is selected if it matches every field.
 type MovementFilter struct {
 	PageParams
 
 	Wallet ledger.Wallet // FLOAT or EARNINGS; required
 	Kinds  []ledger.Kind // kinds of the wallet's movements, each once; empty: any
-	// From and To are a period: movements at or after From and before To. A zero time is no end.
+	// From and To are a period: movements at or after From and before To. A zero time is no bound.
 	From, To time.Time
 	// Reference is the whole reference: the id of an order or a settlement, or the provider's reference of a funding.
 	// Empty: any. An unknown one selects nothing.

@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// ExportedList is a list that is taken away as a file and whose filter is as simple as that of a page.
+// ExportedList is a list that can be exported as a file.
 type ExportedList string
 
-// The lists of [Operator.RecordListExport], each with the permission to take it away. Those of the platform have no
-// company, and settlements are of one or of all.
+// The lists of [Operator.RecordListExport], each with the permission that its export needs. A list of the platform has
+// no company. Settlements are those of one company or of all.
 const (
 	ExportedSales       ExportedList = "sales"        // COMPANY:wallet:read
 	ExportedEvents      ExportedList = "event"        // COMPANY:wallet:read, since it has what they have sold
@@ -68,12 +68,13 @@ func (l ExportedList) permission(platform bool) (Permission, bool) {
 	return "", false
 }
 
-// RecordListExport appends to the audit log that the actor takes a list away as a file: one of a company, or with the
-// zero id one of the platform. The entry has the filter as its changes. Call it after the first rows are read, which
-// checks the filter, and before they leave the server. It needs the permission of the list. A list that a company or
-// the platform does not have is INVALID_REQUEST, and so is a filter of more than 20 members or 500 bytes in one.
+// RecordListExport records in the audit log that the actor exports a list as a file: one of a company, or with the zero
+// id one of the platform. The changes of the entry are the filter. Call it after the first rows are read, which checks
+// the filter, and before they leave the server. It needs the permission of the list. A list that a company or the
+// platform does not have is INVALID_REQUEST, and so is a filter of more than 20 members or 500 bytes in one.
 //
-// The log outlives the erasure of a buyer. So the entry says that there was an email or a part of one, and not which.
+// The log outlives the erasure of a buyer. So the entry records only that the filter had an email, not the email
+// itself.
 func (o Operator) RecordListExport(
 	ctx context.Context, companyID uuid.UUID, list ExportedList, filter map[string]string,
 ) error {

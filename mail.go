@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Mailer hands mails to a mail server or to a mail provider. Package mail has one for SMTP. It is called from several
+// Mailer sends mails through a mail server or a mail provider. Package mail has one for SMTP. It is called from several
 // goroutines at once, see [Config.MailConcurrency].
 type Mailer interface {
-	// Mail hands over one mail, once. It returns nil after the other side has accepted it.
+	// Mail sends one mail, once. It returns nil after the other side has accepted it.
 	//
-	// An error that wraps [ErrMailRefused] is final: the mail is not tried again. An error that wraps [ErrMailServer]
-	// says nothing about the mail: it counts no attempt, and the process waits before it sends anything else. Any other
-	// error is a failed attempt. The service keeps the code and the text of a [*MailError] and shows them to operators.
-	// It keeps nothing of any other error, which may repeat an address. An error that wraps [context.Canceled] says that
-	// the mailer was closed, and counts as ErrMailServer.
+	// An error that wraps [ErrMailRefused] is final: the mail is not tried again. An error that wraps [ErrMailServer] says
+	// nothing about the mail: it counts no attempt, and the process waits before it sends anything else. Any other error
+	// is a failed attempt. The service keeps the code and the text of a [*MailError] and shows them to operators. It keeps
+	// nothing of any other error, which may repeat an address. An error that wraps [context.Canceled] says that the mailer
+	// was closed, and counts as ErrMailServer.
 	//
 	// Mail returns soon after its context ends, which is at most two minutes after the call.
 	Mail(ctx context.Context, mail Mail) error
 }
 
-// MailRenderer makes the mail of an order. Package mail has one; a host may wrap or replace it.
+// MailRenderer renders the mail of an order. Package mail has one. A host may wrap or replace it.
 type MailRenderer interface {
 	// RenderTickets returns the mail with the tickets of an order. All texts of the order and the event are untrusted.
 	// An error is a failed attempt, which is made again later.
@@ -32,18 +32,19 @@ type MailRenderer interface {
 
 // Errors of a [Mailer], to be wrapped. A [*MailError] wraps them.
 var (
-	// ErrMailRefused says that the address is refused for good.
+	// ErrMailRefused means that the mail server refuses the address permanently.
 	ErrMailRefused = errors.New("ticketing: the mail is refused for good")
-	// ErrMailServer says that the mail server cannot be used at all: no connection, no TLS, refused credentials.
+	// ErrMailServer means that the mail server cannot be used at all: no connection, no TLS, refused credentials.
 	ErrMailServer = errors.New("ticketing: the mail server cannot be used")
 )
 
-// MailError is an error of a [Mailer] with what operators may read. It holds no address: what a server says repeats it.
+// MailError is an error of a [Mailer] with what operators may read. It holds no address: do not copy the text of a
+// server's reply, which may repeat it.
 type MailError struct {
 	// Code is that of the server's reply, with the enhanced code if there is one, such as "550 5.1.1". It has at most 20
 	// characters. Empty: there was no reply.
 	Code string
-	// Text says what failed: at most 200 characters on one line.
+	// Text says what failed, in at most 200 characters on one line.
 	Text string
 	// Err is [ErrMailRefused], [ErrMailServer], or another error that is logged by its type alone. Nil: the mail is tried
 	// again later.
@@ -61,14 +62,14 @@ func (e *MailError) Error() string {
 // Unwrap returns Err.
 func (e *MailError) Unwrap() error { return e.Err }
 
-// TicketMail is what a [MailRenderer] makes a mail of.
+// TicketMail is what a [MailRenderer] renders.
 type TicketMail struct {
 	// Order is the order as it is now. Its branding is that of the sale (section 2.7).
 	Order Order
 	// Event is the event as it is now, so a mail that is sent again has the new date of an event that was moved.
 	Event  Event
 	Sender MailSender
-	// To is the address that the mail goes to: the buyer's, or that of a copy which goes elsewhere.
+	// To is the recipient: the buyer, or the other address of a copy.
 	To string
 	// Copy is 1 for the first mail of the order, and one more for each that is sent again.
 	Copy int

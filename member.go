@@ -72,7 +72,7 @@ func showMember(m driver.Member, user driver.User) Member {
 // that does not exist.
 //
 // Call it for each request. A change checks the role that the user has at the time of the change. A read uses the role
-// at the time of this call. It takes no gate: a change by the actor reads the role again under it.
+// at the time of this call.
 func (s *Service) Member(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
 	member, err := s.findMember(ctx, companyID, userID)
 	if err != nil {
@@ -184,23 +184,23 @@ func (o Operator) AddMember(ctx context.Context, companyID uuid.UUID, params Add
 	return added, nil
 }
 
-// Invitation is a member with what to hand to them.
+// Invitation is a new member and the link to give them.
 type Invitation struct {
 	Member Member `json:"member"`
-	// Link signs the member in once. It is nil for a user who has signed in before, is a member of another company or
-	// has a staff role: with a link the inviting company could sign in as them. It is also nil for an actor who may not
-	// be handed one, see [Operator.InviteMember]. They sign in as they do elsewhere. For the same reason a link that was
-	// not mailed counts only as long as it would be made, and what was set up by it ends with the first role elsewhere,
-	// and with the first sign-in by which the user shows who they are: sessions and passkeys.
+	// Link signs the member in once. It is nil for a user who has signed in before, is a member of another company or has
+	// a staff role: with a link the inviting company could sign in as them. These users sign in as they do elsewhere. It
+	// is also nil for an actor who may not get a link, see [Operator.InviteMember]. For the same reason a link that was
+	// not mailed stops working once one of these conditions holds. The sessions and passkeys that it set up end with the
+	// user's first role elsewhere, and with the first sign-in that proves who they are.
 	Link *Link `json:"link"`
-	// Withheld reports that there is no link because the actor may not be handed one.
+	// Withheld reports whether there is no link because the actor may not get one.
 	Withheld bool `json:"-"`
 }
 
-// InviteMember is [Operator.AddMember] with a link for the member to sign in with, where nobody else relies on the
-// user. Another call makes another link, as long as the member has not signed in. It needs COMPANY:member:manage.
+// InviteMember is [Operator.AddMember] and makes a link for a new user to sign in with, see [Invitation]. Another call
+// makes another link until the member has signed in. It needs COMPANY:member:manage.
 //
-// Staff who are no administrators get no link: they could open it themselves. See [Operator.InviteMemberByMail].
+// Staff who are not administrators get no link, since they could open it themselves. See [Operator.InviteMemberByMail].
 func (o Operator) InviteMember(
 	ctx context.Context, companyID uuid.UUID, params AddMemberParams,
 ) (Invitation, error) {
@@ -208,8 +208,8 @@ func (o Operator) InviteMember(
 }
 
 // InviteMemberByMail is [Operator.InviteMember] for a caller that mails the link to the member's address and shows it
-// to nobody. Who opens the link has shown that the address is theirs, so what they set up stays when they get a role
-// elsewhere. Every actor gets a link, also staff who are no administrators. It needs COMPANY:member:manage.
+// to nobody. A person who opens the link has shown that the address is theirs, so what they set up stays when they get
+// a role elsewhere. Every actor gets a link, also staff who are not administrators. It needs COMPANY:member:manage.
 func (o Operator) InviteMemberByMail(
 	ctx context.Context, companyID uuid.UUID, params AddMemberParams,
 ) (Invitation, error) {

@@ -16,8 +16,8 @@ import (
 // NotificationStatus is the state of a notification.
 type NotificationStatus = driver.NotificationStatus
 
-// The statuses of a notification. FAILED is what was refused or expired. CANCELLED is what was not sent before its
-// order was refunded or cancelled, or its buyer erased.
+// The statuses of a notification. FAILED: the mail was refused or expired. CANCELLED: it was not sent before its order
+// was refunded or cancelled, or before its buyer was erased.
 const (
 	NotificationPending   = driver.NotificationPending
 	NotificationSent      = driver.NotificationSent
@@ -52,8 +52,8 @@ type Notification struct {
 	Log []NotificationAttempt `json:"log,omitempty"`
 }
 
-// NotificationFilter selects notifications of a company. A zero field selects all. Fields are combined: a notification
-// is selected if it meets each of them.
+// NotificationFilter selects notifications of a company. A zero field selects all. A notification is selected if it
+// matches every field.
 type NotificationFilter struct {
 	OrderID uuid.UUID          // an order of the company
 	EventID uuid.UUID          // an event of the company

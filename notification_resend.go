@@ -141,7 +141,7 @@ func nextCopy(
 	return newNotification(at, order, last+1, recipient), nil
 }
 
-// ResendParams say for which orders of a company mails are sent again, and how fast. Either Failed or Missing is set.
+// ResendParams select the orders of a company whose mails are sent again, and how fast. Set either Failed or Missing.
 type ResendParams struct {
 	EventID uuid.UUID // only of this event; zero: of every event
 	// Failed selects the orders whose latest notification is FAILED.

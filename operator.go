@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Actor is who acts on the operator plane: an administrator of one company, or platform staff. The host is responsible
-// for having authenticated it: an Operator trusts the Permissions that it is given.
+// Actor is who acts on the operator plane: an administrator of one company, or platform staff. The host authenticates
+// the actor: an Operator trusts the Permissions that it is given.
 type Actor struct {
 	// Name identifies the actor to people, and is what the audit log keeps: 1 to 200 characters on one line,
 	// surrounding white space not counted. An actor without a name may read but not write.
@@ -32,11 +32,11 @@ type Actor struct {
 // isStaff reports whether the actor is platform staff, whether or not they are also a member of a company.
 func (a Actor) isStaff() bool { return a.CompanyID == uuid.Nil || a.staff }
 
-// Staff returns a platform actor with every permission, for a host or a command line that trusts itself.
+// Staff returns a platform actor with every permission. It is for a host or a command line that needs no further check.
 func Staff(name string) Actor { return Actor{Name: name, Permissions: AllPermissions()} }
 
-// Operator manages companies and their money on behalf of an actor. None of its methods is part of the public API-key
-// contract (section 1, item 4). [Service.As] returns one; it is cheap, and safe for concurrent use.
+// Operator manages companies and their money on behalf of an actor. None of its methods is available to an API key
+// (section 1, item 4). [Service.As] returns one. An Operator costs nothing to make and is safe for concurrent use.
 type Operator struct {
 	s     *Service
 	actor Actor

@@ -59,7 +59,7 @@ type OrderBalances struct {
 	EarningsAfter  money.Amount `json:"earningsAfter"`
 }
 
-// Buyer is the person an order was sold to, as given at that checkout.
+// Buyer is the person who bought an order, as given at that checkout.
 type Buyer struct {
 	Email    string  `json:"email"`
 	Fullname *string `json:"fullname"`

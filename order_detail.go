@@ -41,7 +41,7 @@ type OrderSearch struct {
 	OrderFilter
 
 	Email string // of the buyer, in any case; empty: of any buyer
-	// From and To are a period: orders that were confirmed at or after From and before To. A zero time is no end.
+	// From and To are a period: orders that were confirmed at or after From and before To. A zero time is no bound.
 	From, To time.Time
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// MaxExportLimit is how many orders [Operator.ExportOrders] returns at most.
+// MaxExportLimit is the most orders that [Operator.ExportOrders] returns.
 const MaxExportLimit = 1000
 
 // ExportedOrder is an order as a row of a file.
@@ -134,11 +134,12 @@ func (o *ExportedOrder) add(a driver.Admission) {
 	o.Tiers = append(o.Tiers, ExportedTier{a.Tier, 1})
 }
 
-// RecordOrderExport appends to the audit log that the actor takes a company's orders away as a file. The entry has the
-// filter as its changes. Call it before the first row leaves the server. It needs the permission of
-// [Operator.ListOrders], and refuses the same filters.
+// RecordOrderExport records in the audit log that the actor exports a company's orders as a file. The changes of the
+// entry are the filter. Call it before the first row leaves the server. Its errors and its permission are those of
+// [Operator.ListOrders].
 //
-// The log outlives the erasure of a buyer, so the entry says that there was an email, and not which.
+// The log outlives the erasure of a buyer. So the entry records only that the filter had an email, not the email
+// itself.
 func (o Operator) RecordOrderExport(ctx context.Context, companyID uuid.UUID, search OrderSearch) error {
 	permission := o.readsOrders()
 	if err := o.allow(permission, companyID); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// RefundParams say why an order is refunded, and whether its admissions are sold again.
+// RefundParams are the reason for a refund and whether its admissions go back on sale.
 type RefundParams struct {
 	Reason string // 1 to 500 characters on one line
 	// Restock makes the admissions unsold again, at the current price of the batch that they were sold from. They are

@@ -29,7 +29,7 @@ type PageParams struct {
 	Cursor string
 }
 
-// Page is one page of a listing. There is no total: counting would read the whole list for every page.
+// Page is one page of a list. It has no total, because counting would read the whole list for every page.
 type Page[T any] struct {
 	Items []T
 	// HasMore reports whether another page follows. If not, NextCursor is empty.

@@ -11,7 +11,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Passkey is a credential of a user's device. What its Credential means is up to the caller, who verifies it.
+// Passkey is a credential of a user's device. The service stores Credential and does not interpret it: the caller
+// verifies it.
 type Passkey struct {
 	ID         string    `json:"id"` // of the credential, in unpadded base64url
 	UserID     uuid.UUID `json:"userId"`
@@ -28,8 +29,8 @@ type PasskeyParams struct {
 	Name       string // 1 to 100 characters
 	Credential string // JSON of at most 20,000 bytes
 	Counter    int64  // as the device sent it; not negative
-	// SessionID is the session that adds it: one that has ended meanwhile adds none. The zero id is for a caller that has
-	// no sessions of this service.
+	// SessionID is the session that adds the passkey. If it has ended, none is added. The zero id is for a caller without
+	// sessions of this service.
 	SessionID uuid.UUID
 }
 
@@ -175,7 +176,7 @@ func (a Accounts) RenamePasskey(ctx context.Context, userID uuid.UUID, id, name 
 	return showPasskey(renamed), nil
 }
 
-// RemovePasskey removes a passkey. The sessions that began with it go on. An unknown passkey is NOT_FOUND.
+// RemovePasskey removes a passkey. Sessions that began with it continue. An unknown passkey is NOT_FOUND.
 func (a Accounts) RemovePasskey(ctx context.Context, userID uuid.UUID, id string) error {
 	return a.changePasskey(ctx, userID, id, errNoPasskey,
 		func(ctx context.Context, tx driver.Tx, at time.Time, passkey driver.Passkey) error {
@@ -186,21 +187,22 @@ func (a Accounts) RemovePasskey(ctx context.Context, userID uuid.UUID, id string
 		})
 }
 
-// PasskeyUse is what a device has signed. The caller has verified the signature.
+// PasskeyUse is a signature by a passkey, which the caller has verified.
 type PasskeyUse struct {
 	ID         string // of the credential
 	Credential string // JSON of at most 20,000 bytes
 	Counter    int64  // as the device sent it; not negative
-	// ChallengedAt is when the challenge was made that the device signed, as [Accounts.CheckChallenge] returns it.
+	// ChallengedAt is the time of the signed challenge, as [Accounts.CheckChallenge] returns it.
 	ChallengedAt time.Time
 }
 
-// UsePasskey keeps that a passkey was used. To sign in with it, call [Accounts.SignInByPasskey] instead; to confirm a
-// session, call [Accounts.Confirm] afterwards.
+// UsePasskey records that a passkey was used. To sign in with a passkey, call [Accounts.SignInByPasskey] instead. To
+// confirm a session, call [Accounts.Confirm] afterwards.
 //
-// It is SIGN_IN_REQUIRED for an unknown passkey, and for a use that may be a repeated one. That is one of a challenge
-// that is not newer than the last use, and one whose counter did not grow, unless both counters are 0: a counter that
-// went back is a sign of a copied passkey. Of two uses of one challenge at the same time one succeeds, in any process.
+// It returns SIGN_IN_REQUIRED for an unknown passkey and for a use that may be a replay: the challenge is not newer
+// than the last use, or the counter did not grow. Two counters of 0 are accepted, since some devices do not count. A
+// counter that went back is a sign of a copied passkey. Of two concurrent uses of one challenge one succeeds, in any
+// process.
 func (a Accounts) UsePasskey(ctx context.Context, userID uuid.UUID, use PasskeyUse) error {
 	if err := use.check(); err != nil {
 		return err

@@ -50,14 +50,14 @@ const (
 	PermissionManage             Permission = "tenant:manage"       // everything else of the platform
 )
 
-// Role is what a user is in a company. It stands for a set of permissions, which [PermissionRules] lists.
+// Role is the role of a user in a company: a set of permissions, which [PermissionRules] lists.
 type Role = driver.Role
 
 // The roles of a company's members.
 const (
 	// RoleOwner holds every permission of a company.
 	RoleOwner = driver.RoleOwner
-	// RoleAdministrator runs the company, but neither requests its money nor manages its members.
+	// RoleAdministrator runs the company, but neither requests payouts nor manages members.
 	RoleAdministrator = driver.RoleAdministrator
 	// RoleViewer reads everything and changes nothing.
 	RoleViewer = driver.RoleViewer
@@ -81,8 +81,8 @@ type PermissionRule struct {
 	Methods []string
 }
 
-// PermissionRules returns the whole table of permissions: those of companies, then those of staff. It is the one place
-// that assigns permissions to roles and to the methods of [Operator]. The caller may change the result.
+// PermissionRules returns the whole table of permissions: those of companies, then those of staff. This table alone
+// assigns permissions to roles and to the methods of [Operator]. The caller may change the result.
 //
 // Only owners manage members and request payouts. Funding, commission, decisions and refunds are for staff: no company
 // credential can fund its own FLOAT or set its own rate (section 1, item 4). Only administrators of the platform fund

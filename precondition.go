@@ -34,7 +34,7 @@ const (
 	PreconditionTestInbox PreconditionName = "TEST_INBOX"
 )
 
-// PreconditionState is whether a precondition is met.
+// PreconditionState says whether a precondition is met.
 type PreconditionState string
 
 // The states of a precondition.
@@ -48,23 +48,22 @@ const (
 type Precondition struct {
 	Name  PreconditionName  `json:"name"`
 	State PreconditionState `json:"state"`
-	// Since is from when what meets it has been there: the time of the current branding, the EffectiveFrom of the rate,
-	// or the creation of the key. It is nil where no time is kept, and where it is not met.
+	// Since is when the precondition was met: the time of the current branding, the EffectiveFrom of the rate, or the
+	// creation of the key. It is nil if it is not met or no time is recorded.
 	Since *Time `json:"since"`
-	// Until is when it will no longer be met: the end of the approval or of the grace, whichever is later. It is nil
-	// where there is no such time.
+	// Until is when it will no longer be met: the end of the approval or of the grace, whichever is later. It is nil if
+	// there is no such time.
 	Until *Time `json:"until"`
-	// Missing is what is missing, in words for the company. It is empty where the precondition is met.
+	// Missing says what is missing, in words for the company. It is empty if the precondition is met.
 	Missing string `json:"missing"`
 }
 
-// Readiness is what is between a company and its first sale. It is for people: POST /checkouts is the authoritative
-// check, which also looks at the event, its inventory and the price (section 1).
+// Readiness says whether a company can sell, and what is missing. It is for people. POST /checkouts is the
+// authoritative check: it also looks at the event, its inventory and the price (section 1).
 type Readiness struct {
 	// Ready reports whether every precondition that the service can check is met.
 	Ready bool `json:"ready"`
-	// At is the time that it is about. It is the time that a sale would have: now, or if the clock is before the last
-	// ledger entry, the time of that entry.
+	// At is the time that a sale would have: now, or the time of the last ledger entry if the clock is before it.
 	At Time `json:"at"`
 	// Preconditions are all six, in the order of section 1.
 	Preconditions []Precondition `json:"preconditions"`
@@ -74,8 +73,8 @@ type Readiness struct {
 // store that is bound to a transaction of PostgreSQL the parts may be of different moments. A company that does not
 // exist is NOT_FOUND.
 //
-// It needs COMPANY:kyb:read alone, although it is also about branding, commission, wallets and keys: it says whether
-// they are there, and neither a balance nor a rate. So everybody who may see the company sees what it lacks.
+// It needs only COMPANY:kyb:read, although it is also about branding, commission, wallets and keys. It says whether
+// they exist, and shows no balance and no rate. So everybody who may see the company sees what it lacks.
 func (o Operator) Readiness(ctx context.Context, companyID uuid.UUID) (Readiness, error) {
 	if err := o.allow(PermissionKYBRead, companyID); err != nil {
 		return Readiness{}, err

@@ -158,9 +158,9 @@ func (s *Service) endDue(ctx context.Context) error {
 // errNoSender is the error of [Service.SendWebhooks] on a service without a sender.
 var errNoSender = errors.New("ticketing: there is no Config.Sender")
 
-// SendWebhooks does once what [Service.Run] does for webhooks all the time, for a host that does not call Run, such as
-// a scheduled job. It makes the deliveries of all facts, and sends these and everything else that was due when it
-// began. It returns the number of attempts that it made, after all of them have ended. A delivery that failed is due
+// SendWebhooks does once what [Service.Run] does continuously for webhooks. It is for a host that does not call Run,
+// such as a scheduled job. It makes the deliveries of all facts, and sends these and everything else that was due when
+// it began. It returns the number of attempts that it made, after all of them have ended. A delivery that failed is due
 // again later.
 //
 // If the context ends, it starts no further attempt, waits for those in flight and returns the context's error. It does

@@ -392,10 +392,10 @@ func (m *mailDeliverer) fail(ctx context.Context, failed []driver.Notification) 
 // errNoMailer is the error of [Service.SendMails] on a service that cannot send any.
 var errNoMailer = errors.New("ticketing: there is no Config.Mailer")
 
-// SendMails does once what [Service.Run] does for ticket mails all the time, for a host that does not call Run, such as
-// a scheduled job. It makes the notifications of all sales, and sends these and everything else that was due when it
-// began. It returns how many mails it handed to [Config.Mailer], after all of them have ended. A mail that failed is
-// due again later.
+// SendMails does once what [Service.Run] does continuously for ticket mails. It is for a host that does not call Run,
+// such as a scheduled job. It makes the notifications of all sales, and sends these and everything else that was due
+// when it began. It returns how many mails it handed to [Config.Mailer], after all of them have ended. A mail that
+// failed is due again later.
 //
 // If the mail server cannot be used, it tries one mail and returns an error that wraps [ErrMailServer]. If the context
 // ends, it starts no further mail, waits for those that it has begun and returns the context's error. Like

@@ -360,11 +360,11 @@ func tallyOrders(
 	return tally, nil
 }
 
-// CountSales does once what [Service.Run] does all the time for the sums of sales, for a host that does not call Run.
-// Of each company with orders that are in no sum yet, from before an upgrade or after [Operator.RebuildSales], it
-// counts the newest five hundred; after a rebuild it first removes the sums from before, in short transactions with
-// the pauses of Run, so that the company's sales go on. It returns how many it counted. It counts none of a company
-// while more than a thousand of its facts wait for their dispatch.
+// CountSales does once what [Service.Run] does continuously for the sums of sales. It is for a host that does not call
+// Run. Of each company with orders that are in no sum yet, from before an upgrade or after [Operator.RebuildSales], it
+// counts the newest five hundred; after a rebuild it first removes the sums from before, in short transactions with the
+// pauses of Run, so that the company's sales go on. It returns how many it counted. It counts none of a company while
+// more than a thousand of its facts wait for their dispatch.
 func (s *Service) CountSales(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun

@@ -8,7 +8,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// PlatformSales is what all companies sold, by hour or by day.
+// PlatformSales is the sales of all companies, by hour or by day.
 type PlatformSales struct {
 	Items []SalesRow   `json:"items"` // of all companies, oldest first; an interval in which nothing happened has no row
 	Total SalesFigures `json:"total"` // of all companies

@@ -30,7 +30,7 @@ const (
 	MaxSalesEvents = 1000
 )
 
-// SalesFigures are what was sold, paid back and admitted in a time.
+// SalesFigures are what was sold, paid back and admitted in an interval.
 type SalesFigures struct {
 	Orders     int64        `json:"orders"`     // by the time of the sale; of a tier: orders with an admission of it
 	Admissions int64        `json:"admissions"` // that were sold, by the time of the sale
@@ -61,14 +61,15 @@ type SalesRow struct {
 	To   Time    `json:"to"` // the end, which is the From of the next interval
 }
 
-// SalesReport is what a company or an event sold, by hour or by day. An interval in which nothing happened has no row.
+// SalesReport is the sales of a company or an event, by hour or by day. An interval without sales, refunds and
+// admissions has no row.
 type SalesReport struct {
 	Items []SalesRow   `json:"items"` // by tier, then oldest first
 	Total SalesFigures `json:"total"` // of the company or the event as a whole: an order may have several tiers
-	// CompleteFrom is when the sales begin that are all counted. Nothing of an earlier order is counted yet, neither
-	// its sale nor a later refund. It is nil if every order is counted. At the beginning of [Operator.RebuildSales] it
-	// is after the newest order, and the report is empty. The newest orders follow when their facts are dispatched,
-	// usually within a second.
+	// CompleteFrom is the time from which on all sales are counted. Nothing of an earlier order is counted yet, neither
+	// its sale nor a later refund. It is nil if every order is counted. At the beginning of [Operator.RebuildSales] it is
+	// after the newest order, and the report is empty. New orders are counted when their facts are dispatched, usually
+	// within a second.
 	CompleteFrom *Time `json:"completeFrom"`
 }
 
@@ -76,7 +77,7 @@ type SalesReport struct {
 type SalesFilter struct {
 	EventID uuid.UUID // zero: the company as a whole; an event that the company does not have gives an empty report
 	Tiers   bool      // rows for each tier of the event instead of the event as a whole; it needs an event
-	// From and To are widened to whole intervals. From is required; a zero To is now.
+	// From and To are widened to whole intervals. From is required. A zero To includes the newest sale.
 	From, To time.Time
 	Interval SalesInterval  // HOUR or DAY; defaults to DAY
 	Zone     *time.Location // whose hours and days they are; defaults to UTC
@@ -255,7 +256,7 @@ func salesCompleteFrom(
 // afterMoment returns the millisecond after a time, since another order may have the same time and a higher number.
 func afterMoment(at time.Time) *Time { return &Time{Time: at.Add(time.Millisecond)} }
 
-// EventSalesReport is what each of some events sold in a period.
+// EventSalesReport is the sales of several events in a period.
 type EventSalesReport struct {
 	Items []SalesFigures `json:"items"` // in the order of the events that were asked for
 	// CompleteFrom is when the sales begin that are all counted, as in a [SalesReport].

@@ -16,8 +16,8 @@ import (
 // remembered: the database may only have been unreachable.
 type secretCheck struct{ passed atomic.Bool }
 
-// ErrSecretKeys is the error of [Service.Ready], and of everything that makes or uses API keys, if [Config.SecretKeys]
-// are not those that the database is used with. Retrying does not help; the host has to correct its configuration.
+// ErrSecretKeys means that [Config.SecretKeys] are not those of this database. [Service.Ready] returns it, and so does
+// every call that makes or uses API keys. Retrying does not help: correct the configuration.
 var ErrSecretKeys = errors.New("ticketing: the secret keys are not those of this database")
 
 // errMissingSecret is the ErrSecretKeys for a list of keys that is incomplete.

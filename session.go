@@ -24,16 +24,16 @@ const (
 	SignInOIDC    = driver.SignInOIDC // a provider of OpenID Connect
 )
 
-// ConfirmFor is how long a user counts as having proved who they are, after a sign-in or a confirmation.
+// ConfirmFor is how long a sign-in or a confirmation counts as proof of who the user is.
 const ConfirmFor = 10 * time.Minute
 
-// Client is the request that signs in, as the user sees it in the list of their sessions. Control characters are
+// Client describes the request that signs in. The user sees it in the list of their sessions. Control characters are
 // removed.
 type Client struct {
 	Browser string // the User-Agent; shortened to 200 characters
 	Address string // of the client; shortened to 64 characters
-	// ProvedAt is when the user proved who they are, where that was before the sign-in, as at an issuer of OpenID Connect.
-	// It is the ConfirmedAt of the session. Defaults to the time of the sign-in, which is also the latest.
+	// ProvedAt is when the user proved who they are, if that was before the sign-in, as with OpenID Connect. It becomes
+	// the ConfirmedAt of the session. Defaults to the time of the sign-in. A later time counts as that time.
 	ProvedAt time.Time
 }
 
@@ -67,11 +67,11 @@ type SignedIn struct {
 	CompanyID uuid.UUID
 }
 
-// SessionLimits say when a session ends by itself. Every zero field means its default.
+// SessionLimits are how long sessions last. Every zero field means its default.
 type SessionLimits struct {
-	// Idle is how long a session goes on without being used. Defaults to 12 hours.
+	// Idle is how long a session lasts without being used. Defaults to 12 hours.
 	Idle time.Duration
-	// Life is how long a session goes on at all. Defaults to 7 days.
+	// Life is how long a session lasts at most. Defaults to 7 days.
 	Life time.Duration
 	// StaffIdle is Idle for a user with a staff role. Defaults to 1 hour.
 	StaffIdle time.Duration
@@ -186,7 +186,7 @@ func (a Accounts) newSession(method SignInMethod, client Client) (freshSession, 
 // passkey of this service call [Accounts.SignInByPasskey]. A user who is a member of no company and has no staff role
 // is SIGN_IN_REQUIRED.
 //
-// A user has at most 100 sessions: one more ends the oldest.
+// A user has at most 100 sessions. One more ends the oldest.
 func (a Accounts) SignIn(
 	ctx context.Context, userID uuid.UUID, method SignInMethod, client Client,
 ) (SignedIn, error) {
@@ -300,10 +300,10 @@ func (a Accounts) findSession(
 	return session, staff.Role != "", nil
 }
 
-// Session returns the session of a secret. It is SIGN_IN_REQUIRED for one that has ended or never was. Every call reads
-// the store, so a session that was ended elsewhere has ended from the commit on.
+// Session returns the session of a secret, and SIGN_IN_REQUIRED for a session that has ended or never existed. Every
+// call reads the store, so a session that another process ended is refused from that commit on.
 //
-// It keeps the time at which the session was last used, to the minute. A failure of that is only logged.
+// It records the time of this use, to the minute. A failure to record it is only logged.
 func (a Accounts) Session(ctx context.Context, secret string) (Session, error) {
 	userID, id, given, ok := parseAccountSecret(sessionPrefix, secret)
 	if !ok {
@@ -350,9 +350,9 @@ func (a Accounts) touch(ctx context.Context, ref driver.SessionRef, at time.Time
 	return kept
 }
 
-// Confirm keeps that the user of a session has just proved who they are once more, and gives the session a new secret.
-// The former secret no longer counts. The end of the session stays as far as its life limits it. It is SIGN_IN_REQUIRED
-// where the session has ended.
+// Confirm records that the user of a session has just proved who they are again, and gives the session a new secret.
+// The old secret stops working. Confirm does not extend the life of the session. It returns SIGN_IN_REQUIRED for a
+// session that has ended.
 func (a Accounts) Confirm(ctx context.Context, secret string, method SignInMethod) (SignedIn, error) {
 	var v violations
 	if checkMethod(&v, method); v.err() != nil {
@@ -393,8 +393,8 @@ func (a Accounts) Confirm(ctx context.Context, secret string, method SignInMetho
 	return confirmed, nil
 }
 
-// LastSeen returns when each user last used a session, in the order of the ids. It is nil for a user who has none left:
-// one that has ended by itself counts until their next sign-in.
+// LastSeen returns the time at which each user last used a session, in the order of the ids, and nil for a user without
+// a session. An expired session counts until the user signs in again.
 func (a Accounts) LastSeen(ctx context.Context, userIDs []uuid.UUID) ([]*Time, error) {
 	seen := make([]*Time, len(userIDs))
 	if len(userIDs) == 0 {

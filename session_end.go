@@ -30,7 +30,7 @@ func (o Operator) endAllSessions(ctx context.Context, userID uuid.UUID) (n int, 
 		})
 }
 
-// EndSession ends a session of a user, who has signed out. One that has ended already is no error.
+// EndSession ends one session of a user: they sign out. Ending a session twice is not an error.
 func (a Accounts) EndSession(ctx context.Context, userID, sessionID uuid.UUID) error {
 	_, err := a.as(userID).endSessions(ctx, userID, about("session", sessionID),
 		func(ctx context.Context, tx driver.ReadTx, _ time.Time) (ended signInRecords, err error) {
@@ -43,13 +43,14 @@ func (a Accounts) EndSession(ctx context.Context, userID, sessionID uuid.UUID) e
 	return err
 }
 
-// EndSessions ends all sessions of a user, who has signed out everywhere, and returns how many there were. Links and
-// codes of theirs that were not used no longer count.
+// EndSessions ends all sessions of a user and returns their number: the user signs out everywhere. Unused sign-in links
+// and codes of the user stop working, too.
 func (a Accounts) EndSessions(ctx context.Context, userID uuid.UUID) (n int, err error) {
 	return a.as(userID).endAllSessions(ctx, userID)
 }
 
-// EndSessionsAs is [Accounts.EndSessions] by somebody else than the user. The audit log keeps them as [Actor.Name].
+// EndSessionsAs is [Accounts.EndSessions] on behalf of someone other than the user. The audit log records actor as its
+// [Actor.Name].
 func (a Accounts) EndSessionsAs(ctx context.Context, actor string, userID uuid.UUID) (n int, err error) {
 	var v violations
 	actor = requiredText(&v, "actor", actor, 1, maxActorName)

@@ -18,7 +18,7 @@ type OpenSettlement struct {
 
 // ListOpenSettlements returns a page of the settlements of all companies that are PENDING, PROCESSING or APPROVED
 // (section 3.6), oldest first. A limit outside 1 to 100 is INVALID_REQUEST, a cursor of another listing INVALID_CURSOR.
-// It needs COMPANY:settlement:read, and is for staff: for an administrator of a company it is NOT_FOUND.
+// It needs COMPANY:settlement:read and is only for staff: an administrator of a company gets NOT_FOUND.
 func (o Operator) ListOpenSettlements(ctx context.Context, params PageParams) (Page[OpenSettlement], error) {
 	if err := o.allow(PermissionSettlementRead, uuid.Nil); err != nil {
 		return Page[OpenSettlement]{}, err
@@ -72,8 +72,8 @@ func nameSettlements(
 type SettlementRef = driver.SettlementRef
 
 // GetSettlements returns settlements of any companies with the companies' names, in the order of the references. It
-// leaves out those that do not exist. It takes three reads for any number of them. It needs COMPANY:settlement:read,
-// and is for staff: for an administrator of a company it is NOT_FOUND.
+// leaves out those that do not exist. It makes three reads, however many references there are. It needs
+// COMPANY:settlement:read and is only for staff: an administrator of a company gets NOT_FOUND.
 func (o Operator) GetSettlements(ctx context.Context, refs []SettlementRef) ([]OpenSettlement, error) {
 	if err := o.allow(PermissionSettlementRead, uuid.Nil); err != nil {
 		return nil, err

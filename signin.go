@@ -29,7 +29,7 @@ const (
 	minBrowserSecret, maxBrowserSecret = 22, 200
 )
 
-// LinkParams say for whom a link is, and where it leads.
+// LinkParams describe a sign-in link: its user and the company it leads to.
 type LinkParams struct {
 	// UserID or Email names the user: exactly one of them.
 	UserID uuid.UUID
@@ -37,7 +37,7 @@ type LinkParams struct {
 	// CompanyID is the company that the link leads to. The user is a member of it, or staff. Zero means nowhere in
 	// particular.
 	CompanyID uuid.UUID
-	// Actor is who makes the link, as [Actor.Name] is: the audit log keeps it.
+	// Actor is who makes the link, as in [Actor.Name]. The audit log records it.
 	Actor string
 }
 
@@ -45,15 +45,15 @@ type LinkParams struct {
 type Link struct {
 	UserID uuid.UUID `json:"userId"`
 	// Token is what [Accounts.OpenLink] takes: opaque text of at most 100 characters, each of them allowed in a URL. Put
-	// it behind "#", where no log and no referrer sees it.
+	// it in the fragment of a URL, after "#", where neither logs nor referrers contain it.
 	Token     string `json:"token"`
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
 // CodeRequest is the result of [Accounts.RequestCode]: what to mail, and to whom.
 type CodeRequest struct {
-	// User is who gets the mail. Nil: nobody does, since no user with the address may sign in, or since they have asked
-	// too often. Show the same page in both cases.
+	// User is the person to mail. Nil: mail nobody, because no user with the address may sign in or because they asked too
+	// often. Show the same page in both cases.
 	User *User
 	// Code is the code in two halves, such as "K7MP-4XQD"; empty without a User.
 	Code string
@@ -73,7 +73,7 @@ var (
 )
 
 // CreateLink makes a link that signs a user in once, within 30 minutes. Anybody who opens it is signed in as that user,
-// so hand it to nobody else.
+// so give it only to that user.
 //
 // Errors: NOT_FOUND for an unknown user and for a company that the link cannot lead to, CONFLICT for a user who is a
 // member of no company and has no staff role, INVALID_REQUEST.
@@ -222,12 +222,12 @@ func putTokens(
 	return nil
 }
 
-// OpenLink signs in the user of a link and uses the link up. Call it for a button that a person pressed and not for the
-// address itself: mail scanners open addresses.
+// OpenLink signs in the user of a link and spends the link. Call it when a person presses a button, not when the
+// address is opened: mail scanners open addresses, too.
 //
-// A link that was used, has expired or never was is SIGN_IN_REQUIRED, and so is that of a user who may not sign in any
-// more, and that of an invitation whose user has signed in or has a role elsewhere by now. Of two calls at the same
-// time one succeeds.
+// A link that was used, has expired or never existed is SIGN_IN_REQUIRED. So is a link of a user who may no longer sign
+// in, and the link of an invitation whose user has since signed in or got a role elsewhere. Of two concurrent calls one
+// succeeds.
 func (a Accounts) OpenLink(ctx context.Context, token string, client Client) (SignedIn, error) {
 	userID, id, secret, ok := parseAccountSecret(linkPrefix, token)
 	if !ok {

@@ -13,14 +13,14 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// RequestCode makes a code, and a link for the same mail, for the user with an email. Both sign in once, within 30
-// minutes. The code counts only with the secret of the browser that asked, which has 22 to 200 characters: keep a
-// random one in a cookie.
+// RequestCode makes a sign-in code for the user with an email address, and a link for the same mail. Each works once,
+// within 30 minutes. The code works only with the same browserSecret: 22 to 200 random characters that the caller keeps
+// in a cookie.
 //
-// For an address that nobody may sign in with it returns no error and no User, and so it does after five codes in 15
-// minutes for a user. The caller mails the result, shows the same page in all cases and limits how often an address and
-// a client may ask. It answers before it calls RequestCode, which takes longer where there is a user. The audit log
-// does not have it: anybody may ask.
+// For an address that nobody may sign in with, it returns a result without a User and no error. So it does after five
+// codes for a user in 15 minutes. The caller mails the result, shows the same page in all cases, and limits how often
+// an address and a client may ask. RequestCode takes longer for a known address, so the caller responds to the browser
+// before it calls RequestCode. The audit log does not record requests for codes.
 func (a Accounts) RequestCode(ctx context.Context, address, browserSecret string) (CodeRequest, error) {
 	var v violations
 	address = requiredEmail(&v, "email", address, maxUserEmail)
@@ -103,12 +103,12 @@ func recentCodes(tokens []driver.SignInToken, at time.Time) int {
 	return n
 }
 
-// UseCode signs in the user with an email by the code that they were mailed, and uses it up. The code is read in either
-// case, with hyphens and white space anywhere. Only the last code that the browser asked for counts, for five tries:
-// after five wrong codes the right one is refused, too.
+// UseCode signs in a user by the code that they were mailed, and spends the code. Case, hyphens and white space in the
+// code do not matter. Only the last code that this browser requested is accepted, and only for five tries: after five
+// wrong codes the right one is refused, too.
 //
-// Every refusal is the same SIGN_IN_REQUIRED: a wrong code, one of another browser, a used or expired one, an unknown
-// address.
+// A wrong code, a code of another browser, a used or expired code and an unknown address all return the same
+// SIGN_IN_REQUIRED.
 func (a Accounts) UseCode(
 	ctx context.Context, address, browserSecret, code string, client Client,
 ) (SignedIn, error) {

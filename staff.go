@@ -10,20 +10,20 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// StaffRole is what a user is on the platform. It stands for a set of permissions, which [PermissionRules] lists. Every
-// role reads every company.
+// StaffRole is the role of a user on the platform: a set of permissions, which [PermissionRules] lists. Every role may
+// read every company.
 type StaffRole = driver.StaffRole
 
 // The roles of the platform's staff.
 const (
 	// StaffAdministrator holds every permission.
 	StaffAdministrator = driver.StaffAdministrator
-	// StaffFinance schedules commission, decides settlements and refunds orders. It does not credit float: that is for
-	// an administrator (section 2.9, item 2).
+	// StaffFinance schedules commission, decides settlements and refunds orders. It does not credit float:
+	// StaffAdministrator does (section 2.9, item 2).
 	StaffFinance = driver.StaffFinance
 	// StaffOnboarding manages companies with their verification, commission, members and branding.
 	StaffOnboarding = driver.StaffOnboarding
-	// StaffSupport reads orders, and sends mails and webhooks again. It refunds nothing: that is for StaffFinance.
+	// StaffSupport reads orders, and sends mails and webhooks again. It does not refund: StaffFinance does.
 	StaffSupport = driver.StaffSupport
 	// StaffAuditor reads everything, verifies the books and changes nothing.
 	StaffAuditor = driver.StaffAuditor

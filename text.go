@@ -158,7 +158,7 @@ func isAlphanumeric(r rune) bool {
 
 // ParseID parses the id of a resource: the 36 characters of a UUID of version 4, in either case (section 2.1).
 //
-// Its error is fit for a violation: it does not repeat the input.
+// Its error does not repeat the input, so it may be used as a violation.
 func ParseID(s string) (uuid.UUID, error) {
 	// uuid.Parse also accepts braces, "urn:uuid:" and bare digits. With 36 characters only the plain form is left.
 	if len(s) == 36 {

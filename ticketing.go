@@ -1,63 +1,97 @@
-// Package ticketing is the core of a prepaid-float ticketing service, to be embedded in a Go server.
+// Package ticketing is a prepaid-float ticketing service to embed in a Go server.
 //
 // A company prepays a FLOAT balance. A checkout spends the full ticket gross from FLOAT, credits the commission to a
 // separate EARNINGS balance, allocates admissions, and writes an immutable order, chained ledger rows and outbound
 // facts, all in one transaction. At the venue each admission is validated once.
 //
+// # Where to begin
+//
+//   - [New] makes a [Service] over a store. Package [github.com/floatgate/ticketing/store] keeps data in SQLite or
+//     PostgreSQL, package [github.com/floatgate/ticketing/store/memory] in memory.
+//   - [Service.Checkout] sells tickets. [Service.CreateEvent], [Service.CreateInventory] and [Service.Quote] come before
+//     it, [Service.ValidateAdmission] after it, at the gate.
+//   - [Operator] manages companies and their money: verification, commission, float, API keys, refunds, settlements and
+//     webhooks. [Service.As] returns one.
+//   - [Service.Run] does the background work: it sends webhooks and ticket mails, publishes facts and ends events.
+//   - [Service.WithStore] sells in a transaction of your own.
+//   - Package [github.com/floatgate/ticketing/httpapi] serves the public API over HTTP, and package
+//     [github.com/floatgate/ticketing/client] calls it.
+//   - Package [github.com/floatgate/ticketing/webhook] receives webhooks, and package
+//     [github.com/floatgate/ticketing/ledger] reads and verifies a ledger without a database.
+//   - Package [github.com/floatgate/ticketing/ticketingtest] gives your tests a company that is ready to sell.
+//   - The directory examples has complete programs: a checkout server, a storefront, a gate, a webhook receiver, an
+//     embedded service, and a sale in the host's own transaction.
+//
+// The contract that comments cite by section is the public API contract; docs/contract.md sums up its sections.
+//
 // # Getting started
 //
-// A [Service] works over a [driver.Store]: package store keeps it in SQL, package store/memory in memory.
+// The memory store needs no configuration:
 //
 //	svc, err := ticketing.New(memory.New(), nil)
 //
-// A durable store needs its tables, and the service needs the secret keys that the database is used with:
+// A durable store needs its tables. The service then needs the secret keys of the database:
 //
 //	db, err := store.Open(ctx, "sqlite:ticketing.db", nil)
 //	err = db.Migrate(ctx)
 //	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
 //	err = svc.Ready(ctx) // before serving
-//	go svc.Run(ctx)      // sends webhooks and mails, publishes facts, ends events
+//	go svc.Run(ctx)      // background work
 //
-// It mails the tickets of each sale where [Config.Mailer] is set, such as to the one of package mail, and staff have
-// set the platform's sender: [Operator.SetMailSender].
-//
-// What a store has to keep is in package driver, which is for authors of stores; a host does not need it.
-//
-// The data plane has one method for each operation of the public contract. Each takes a [Caller], which says who acts,
-// for which company, and with which grants. [Service.Authenticate] returns one for an API key. [TrustedCaller] returns
-// one for a host that has made the decision itself.
+// The data plane has one method for each operation of the public contract. Each takes a [Caller]: who acts, for which
+// company, and with which grants. [Service.Authenticate] returns the caller of an API key. [TrustedCaller] returns one
+// for a host that decides by itself who may act.
 //
 //	caller := ticketing.TrustedCaller(companyID, ticketing.GrantCheckoutCreate)
 //	order, err := svc.Checkout(ctx, caller, "cart-1001", ticketing.CheckoutParams{…})
 //
-// Companies, their verification, branding, commission, float and keys are managed through an [Operator]: svc.As(actor).
+// The operator plane manages companies in the name of an [Actor]:
+//
+//	staff := svc.As(ticketing.Staff("back office"))
+//	company, err := staff.CreateCompany(ctx, "Lagos Nights Ltd")
+//
+// To mail the tickets of each sale, set [Config].Mailer, for example to the one of package
+// [github.com/floatgate/ticketing/mail], and the platform's sender with [Operator.SetMailSender].
+//
+// # Parameters
+//
+// Parameters come in one order: the context, the caller or the company, the id of the subject, the idempotency key, and
+// then what the call is about. Types that end in Params are what a call takes. A zero time in a filter or a [Period] is
+// no bound. Where a missing time has another meaning, the field is a pointer and says what nil means.
 //
 // # Money and time
 //
-// Amounts are whole kobo, [money.Amount]; the currency is NGN. Times are UTC with milliseconds.
+// Amounts are whole kobo, [money.Amount]. The currency is NGN. Times are UTC with milliseconds.
 //
 // # Errors
 //
-// An error that a caller can act on is an [*Error] with a [Code] of the contract. Every other error is a fault of the
-// service or its store: respond to the client with INTERNAL_ERROR and log it.
+// An error that a caller can act on is an [*Error] with a [Code] of the contract. Compare it with [errors.Is]:
 //
 //	if errors.Is(err, ticketing.CodeInventoryUnavailable) { … }
 //
+// Every other error is a fault of the service or its store: log it, and respond to the client with INTERNAL_ERROR. After
+// [ErrBusy] and [ErrUnavailable] the same call may be made again.
+//
 // # Idempotency
 //
-// CreateEvent, CreateInventory, Checkout and ValidateAdmission take an idempotency key. It has 8 to 128 characters of
-// A-Z a-z 0-9 . _ : - and begins with a letter or digit. It is unique for the company and operation. The same key with
-// the same input returns the first result again, without a limit in time. With other input it is CONFLICT, and so it is
-// while the first call is still running. A failed operation does not spend its key (section 4.11).
+// CreateEvent, CreateInventory, Checkout and ValidateAdmission take an idempotency key: 8 to 128 characters of
+// A-Z a-z 0-9 . _ : - that begin with a letter or digit. A key is unique for its company and operation. Repeating a key
+// with the same input always returns the original result. The key with other input is CONFLICT, and so is a key whose
+// first call is still running. A failed operation does not spend its key (section 4.11).
 //
 // # Transactions of the host
 //
-// A host may keep rows of its own in the service's database. It then sells in its own transaction, so that both commit
-// or neither does: see [Service.WithStore], with a store that package store binds to the transaction.
+// A host that keeps rows of its own in the service's database can sell in its own transaction: both commit or neither
+// does. See [Service.WithStore].
 //
 // # Concurrency
 //
-// A Service is safe for concurrent use. It starts nothing by itself: [Service.Run] does the background work.
+// A Service is safe for concurrent use. It starts no goroutine by itself. Call [Service.Run] for the background work.
+//
+// # Stores
+//
+// Package [github.com/floatgate/ticketing/driver] is the contract of stores. It is for authors of stores; a host does
+// not need it.
 package ticketing
 
 import (
@@ -174,11 +208,11 @@ type Config struct {
 	// to 30 days.
 	WebhookRetention time.Duration
 	// Mailer sends the ticket mails: package mail has one for SMTP. Defaults to none: [Service.Run] then makes the
-	// notifications, and they wait for a process that has a mailer. No notification is made while the platform has no
-	// mail sender, see [Operator.SetMailSender]. A host that mails from OnFact sets neither.
+	// notifications, and they wait for a process that has a mailer. No notification is made while the platform has no mail
+	// sender, see [Operator.SetMailSender]. A host that sends mails from OnFact sets neither.
 	Mailer Mailer
-	// MailRenderer makes the ticket mails. Defaults to the Mailer where that is a MailRenderer, too: those of package
-	// mail are. A Mailer that renders nothing needs one, such as that of package mail.
+	// MailRenderer renders the ticket mails. Defaults to the Mailer if that is also a MailRenderer, as those of package
+	// mail are. Any other Mailer needs one.
 	MailRenderer MailRenderer
 	// MailConcurrency is how many mails are handed to the Mailer at the same time. Defaults to 4. At most 100.
 	MailConcurrency int
@@ -190,8 +224,7 @@ type Config struct {
 	// FactRetention is how long facts are kept that were dispatched and published. It is at least an hour. A fact is
 	// kept longer while an older one of its company still waits. Defaults to no limit.
 	FactRetention time.Duration
-	// Logger receives what goes wrong in the background. It never receives a secret, a key or a buyer. Defaults to
-	// none.
+	// Logger receives the failures of background work. It never receives a secret, a key or a buyer. Defaults to none.
 	Logger *slog.Logger
 	// TracerProvider receives a span for each operation, and one for each group of calls with links to their spans: see
 	// [Grouping]. Spans hold no company, key or buyer. Defaults to none.
@@ -224,8 +257,8 @@ type Config struct {
 	// Rand is the source of the secrets of API keys, webhooks and people who sign in, and of the nonces of encryption.
 	// Defaults to crypto/rand.
 	Rand io.Reader
-	// Sessions say when the sessions of people who sign in end by themselves, see [Service.Accounts]. Every zero field
-	// means its default.
+	// Sessions are how long the sessions of people who sign in last, see [Service.Accounts]. Every zero field means its
+	// default.
 	Sessions SessionLimits
 	// AllowPrivateWebhooks allows webhook endpoints on localhost, addresses and local names. It is only for
 	// development, and the sender needs the same setting. Defaults to the public URLs of section 6.2.

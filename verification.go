@@ -24,8 +24,7 @@ const (
 
 // Verification is what an operator sees of a company's verification.
 //
-// It is the company's standing, which a sale reads. What it was decided on is in the cases, so a renewal that is under
-// way does not touch it.
+// A sale reads it. The facts behind a decision are in the cases, so a renewal in progress does not change it.
 type Verification struct {
 	Status            VerificationStatus `json:"status"`
 	ApprovalExpiresAt *Time              `json:"approvalExpiresAt"` // nil: it does not expire, or there is no approval

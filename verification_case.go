@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// VerificationFacts are what a company states about itself, so that staff can verify it. In a draft some may be empty;
-// in a submission none is.
+// VerificationFacts are what a company states about itself for verification. In a draft some may be empty. In a
+// submission none is.
 type VerificationFacts = driver.VerificationFacts
 
 // VerificationCase is one application of a company for verification. The company edits it as a draft and submits it,

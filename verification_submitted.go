@@ -8,7 +8,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// SubmittedCase is a verification case that waits for the decision of staff, and its company.
+// SubmittedCase is a verification case that waits for a decision by staff, and its company.
 type SubmittedCase struct {
 	CompanyID   uuid.UUID `json:"companyId"`
 	CompanyName string    `json:"companyName"`

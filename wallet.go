@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// WalletStatus is whether the balance of a wallet may change.
+// WalletStatus says whether the balance of a wallet may change.
 type WalletStatus = driver.WalletStatus
 
 // The statuses of a wallet. A checkout on a suspended one is CHECKOUT_UNAVAILABLE.
@@ -62,7 +62,7 @@ func moveWallet(w *driver.LockedWallet,
 	return entry, nil
 }
 
-// Wallets are a company's balances, as an operator sees them.
+// Wallets are a company's balances as an operator sees them.
 type Wallets struct {
 	Float    money.Amount `json:"float"`
 	Earnings money.Amount `json:"earnings"`

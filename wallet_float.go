@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// FloatCredit is the result of a funding. It is the movement, and Applied is false if an earlier call made it (section
-// 2.9, item 3).
+// FloatCredit is the movement of a funding. Applied is false if an earlier call with the same reference made it
+// (section 2.9, item 3).
 type FloatCredit struct {
 	Applied       bool         `json:"applied"`
 	Amount        money.Amount `json:"amount"`
@@ -30,8 +30,8 @@ func newFloatCredit(applied bool, entry ledger.Entry) FloatCredit {
 	}
 }
 
-// CheckFloatCredit returns the error that [Operator.CreditFloat] has for a malformed amount or reference, so that a
-// form is refused before anybody is asked to confirm it. It reads no data.
+// CheckFloatCredit returns the error that [Operator.CreditFloat] would return for a malformed reference or amount. It
+// reads no data, so a form can call it before it asks for confirmation.
 func CheckFloatCredit(reference string, amount money.Amount) error {
 	var v violations
 	if amount <= 0 || amount > money.MaxInput {
@@ -43,12 +43,12 @@ func CheckFloatCredit(reference string, amount money.Amount) error {
 	return v.err()
 }
 
-// CreditFloat funds a company's FLOAT, once for each provider reference (section 2.9, items 2 and 3). The amount is
-// above 0.00 and at most [money.MaxInput]. The reference has 8 to 128 characters of A-Z a-z 0-9 . _ : - and begins with
-// a letter or digit. It needs tenant_float:credit.
+// CreditFloat funds a company's FLOAT, once for each provider reference (section 2.9, items 2 and 3). The reference is
+// the idempotency key: 8 to 128 characters of A-Z a-z 0-9 . _ : - that begin with a letter or digit. The amount is
+// above 0.00 and at most [money.MaxInput]. It needs tenant_float:credit.
 //
-// The same reference with the same amount moves nothing and returns the original movement, also under concurrency. The
-// reference with another amount is CONFLICT. So is a company that is not active or not currently verified, a FLOAT
+// Repeating a reference with the same amount moves nothing and returns the original movement, also under concurrency.
+// The reference with another amount is CONFLICT. So is a company that is not active or not currently verified, a FLOAT
 // wallet that is not active, and a balance that would pass [money.MaxBalance]. The verification is checked before a
 // replay, too.
 func (o Operator) CreditFloat(

@@ -13,10 +13,10 @@ import (
 	"github.com/floatgate/ticketing/ledger"
 )
 
-// WatchTopic is something that a page shows and that changes while it is looked at.
+// WatchTopic is a subject whose changes [Service.Watch] detects.
 type WatchTopic string
 
-// The topics. WatchQueues is of the platform, and the others are of a company.
+// The topics. WatchQueues concerns the platform, the others concern one company.
 const (
 	// WatchMoney is what moves money: sales, refunds, fundings and settlements.
 	WatchMoney WatchTopic = "MONEY"
@@ -28,9 +28,9 @@ const (
 	WatchEvent WatchTopic = "EVENT"
 	// WatchOrder is the status of one order and the scans of its admissions.
 	WatchOrder WatchTopic = "ORDER"
-	// WatchDeliveries is webhook deliveries that are made, accepted or given up.
+	// WatchDeliveries is webhook deliveries that are created, succeed or fail.
 	WatchDeliveries WatchTopic = "DELIVERIES"
-	// WatchQueues is what waits for staff: cases, settlements, dead letters and companies that are low on FLOAT.
+	// WatchQueues is the work that waits for staff: cases, settlements, dead letters and companies that are low on FLOAT.
 	WatchQueues WatchTopic = "QUEUES"
 )
 
@@ -43,18 +43,17 @@ type Watched struct {
 
 // WatchedState identifies the state of what is watched.
 type WatchedState struct {
-	// Version is another one after each change. Versions are compared for equality alone.
+	// Version differs after each change. Compare versions only for equality.
 	Version uint64
-	// ChangedAt is the time of a change. It is zero where there was none, and the latest change may be a later one that
-	// has no time.
+	// ChangedAt is the time of the latest change that has one. It is zero if there was none.
 	ChangedAt time.Time
 }
 
 // The first page of staff shows this many of each queue at most.
 const watchedQueue = 11
 
-// Watch returns the state of each topic, in the order of watched. It is for trusted surfaces whose pages update while
-// they are looked at: it checks no permission, and says only that something changed. It reads in one transaction: for
+// Watch returns the state of each topic, in the order of watched. It is for trusted surfaces with pages that
+// update themselves: it checks no permission and shows only that something changed. It reads in one transaction: for
 // all companies in one query for each of WatchMoney and WatchDeliveries, for all orders in two, and for each company in
 // one query for WatchAudit and two for its events. It reads what is kept anyway, so a sale or a scan writes nothing for
 // it. What does not exist has the state of a company that has never sold.
@@ -231,9 +230,9 @@ func laterOf(a, b time.Time) time.Time {
 	return a
 }
 
-// Commits returns a channel that is closed when this process commits something that [Service.Watch] may show: so a
-// surface asks soon after it, and only now and then for what other processes commit. It may be closed for a commit of
-// no interest. Each call returns the channel of the next commit.
+// Commits returns a channel that is closed when this process commits something that [Service.Watch] may show. So a
+// surface can call Watch at once, and otherwise only now and then for commits of other processes. The channel may also
+// be closed for other commits. Each call returns the channel of the next commit.
 func (s *Service) Commits() <-chan struct{} { return s.commits.wait() }
 
 // commitSignal signals those who wait at the time.
@@ -260,8 +259,9 @@ func (c *commitSignal) send() {
 	}
 }
 
-// Sessions returns the sessions of secrets in their order, and the zero Session for one that has ended or never was.
-// Unlike [Accounts.Session] it is no use of them: a session ends in time although a page of it updates by itself.
+// Sessions returns the sessions of several secrets, in their order, and the zero Session for one that has ended or
+// never existed. Unlike [Accounts.Session] it does not count as a use: a page that updates itself does not keep its
+// session alive.
 func (a Accounts) Sessions(ctx context.Context, secrets []string) ([]Session, error) {
 	at := a.s.now()
 	var sessions []Session

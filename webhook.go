@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/webhook"
 )
 
-// Sender posts webhooks. Package delivery has the one of this project; a host whose network needs another way out may
-// bring its own. It is called from many goroutines at once.
+// Sender posts webhooks. Package delivery has an implementation. A host whose network needs another way out may provide
+// its own. It is called from many goroutines at once.
 type Sender interface {
 	// Post makes one attempt and never repeats it. It returns the status of the response, even if that is not 2xx: the
 	// service decides what a status means. If there is no response within 10 seconds it returns an error. Companies see
@@ -48,7 +48,7 @@ type WebhookEvent struct {
 	Type      FactType        `json:"type"`
 	CreatedAt Time            `json:"createdAt"`
 	Body      json.RawMessage `json:"body"` // the exact bytes, to be signed and sent without change
-	// Replayed reports whether an operator had it delivered again.
+	// Replayed reports whether it is a replay by an operator.
 	Replayed bool `json:"replayed"`
 }
 

@@ -16,9 +16,8 @@ const cancelBatch = 1000
 // deliveries become CANCELLED (section 3.5); one whose attempt is in flight does so if the attempt fails. An endpoint
 // that is DISABLED already stays as it is. It needs COMPANY:webhook:manage.
 //
-// The exclusive gate orders it with sales: a sale either committed before, or its event is not delivered to this
-// endpoint. If many deliveries are pending, they are cancelled in batches. If the work is cut off, the same call again
-// or [Service.Run] finishes it.
+// The events of a sale that commits later are not delivered to this endpoint. Many pending deliveries are cancelled in
+// batches. If the call is interrupted, repeat it: otherwise [Service.Run] finishes the work.
 func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
 	var ref driver.WebhookEndpointRef
 	var left bool
@@ -48,8 +47,7 @@ func (o Operator) DisableWebhookEndpoint(ctx context.Context, id uuid.UUID) (Web
 // delivered to it. Deliveries that were pending when it was disabled are cancelled first. A replay needs an enabled
 // endpoint (section 3.5). An endpoint that is ENABLED already stays as it is. It needs COMPANY:webhook:manage.
 //
-// It ends, because nothing new is pending for an endpoint that is disabled: a dispatch and a replay make deliveries for
-// enabled endpoints only.
+// The cancelling ends, because a disabled endpoint gets no new deliveries.
 func (o Operator) EnableWebhookEndpoint(ctx context.Context, id uuid.UUID) (WebhookEndpoint, error) {
 	// Each round cancels a batch together with the attempt to enable. The endpoint stays disabled until none is left,
 	// so no delivery that was pending is sent after all.

@@ -14,10 +14,10 @@ import (
 // MaxWebhookEndpoints is the most endpoints of a company, including disabled ones (section 6.2).
 const MaxWebhookEndpoints = 10
 
-// WebhookStatus is whether an endpoint receives deliveries.
+// WebhookStatus says whether an endpoint receives deliveries.
 type WebhookStatus = driver.WebhookStatus
 
-// The statuses of an endpoint. What happens while it is DISABLED is not delivered to it later.
+// The statuses of an endpoint. Events from the time in which it is DISABLED are never delivered to it.
 const (
 	WebhookEnabled  = driver.WebhookEnabled
 	WebhookDisabled = driver.WebhookDisabled
@@ -139,9 +139,8 @@ func (s *Service) checkURL(v *violations, raw string) string {
 // secret keys than the database. A company that is suspended or not verified may register endpoints, since they report
 // sales that happened. It needs COMPANY:webhook:manage.
 //
-// An endpoint receives the facts that were written after its registration. The exclusive gate decides which those are:
-// each sale and validation, under the shared gate, writes with its facts how many endpoints the company had ever
-// registered. So no clock takes part in the decision.
+// An endpoint receives the facts that were written after its registration. Each fact records how many endpoints the
+// company had ever registered, so no clock takes part in the decision.
 func (o Operator) CreateWebhookEndpoint(
 	ctx context.Context, companyID uuid.UUID, params WebhookEndpointParams,
 ) (IssuedWebhookEndpoint, error) {

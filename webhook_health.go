@@ -9,8 +9,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// MaxEndpointCount is where each count of an [EndpointHealth] stops: 1000 stands for that many or more. So the work
-// does not grow with the number of deliveries.
+// MaxEndpointCount is where each count of an [EndpointHealth] stops: 1000 means 1000 or more. So the work does not grow
+// with the number of deliveries.
 const MaxEndpointCount = 1000
 
 // endpointHealthPeriod is the time whose failures are counted.

@@ -10,9 +10,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// DeliveryFilter selects deliveries of a company. A zero field selects all. Fields are combined: a delivery is selected
-// if it meets each of them. The times compare with the creation of a delivery, which for a replay is the time of the
-// replay.
+// DeliveryFilter selects deliveries of a company. A zero field selects all. A delivery is selected if it matches every
+// field. The times compare with the creation of a delivery, which for a replay is the time of the replay.
 type DeliveryFilter struct {
 	EndpointID uuid.UUID      // an endpoint that the company has now
 	Status     DeliveryStatus // one of the statuses of a delivery
@@ -138,7 +137,7 @@ func (o Operator) ListDeliveries(
 }
 
 // CountDeliveries returns how many of a company's deliveries a filter selects. Its errors are those of
-// [Operator.ListDeliveries], save that there is no cursor. It needs COMPANY:webhook:read.
+// [Operator.ListDeliveries], except for the cursor. It needs COMPANY:webhook:read.
 func (o Operator) CountDeliveries(ctx context.Context, companyID uuid.UUID, filter DeliveryFilter) (int, error) {
 	return o.countDeliveries(ctx, companyID, filter, 0)
 }

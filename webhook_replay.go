@@ -18,7 +18,7 @@ const (
 	replayBatchSize   = 100 // the most deliveries that one transaction replays
 )
 
-// ReplayParams say which deliveries to replay, and how fast.
+// ReplayParams select the deliveries to replay, and how fast.
 type ReplayParams struct {
 	DeliveryFilter
 

@@ -75,12 +75,12 @@ func sampleID(f driver.Fact, name string) uuid.UUID {
 	return ids.Derive("ticketing/sample/v1\n", f.ID, name)
 }
 
-// TriggerWebhook makes a sample event of one of the four types and delivers it to the endpoints that a real one would
+// TriggerWebhook makes a sample event of one of the four types and delivers it to the endpoints that a real event would
 // go to. [Config.OnFact] does not receive it. It returns the event as endpoints receive it. It needs
 // COMPANY:webhook:manage.
 //
-// Nothing in the body says that it is a sample, and it has a valid signature: a receiver processes it as a real event.
-// So trigger it only for a company whose endpoints are for testing. Another type is INVALID_REQUEST.
+// Nothing in the body marks it as a sample, and its signature is valid, so a receiver processes it as a real event. Use
+// it only for a company whose endpoints are for testing. Another type is INVALID_REQUEST.
 func (o Operator) TriggerWebhook(ctx context.Context, companyID uuid.UUID, event FactType) (WebhookEvent, error) {
 	if err := o.allowWrite(PermissionWebhookManage, companyID); err != nil {
 		return WebhookEvent{}, err

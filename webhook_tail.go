@@ -25,9 +25,8 @@ const (
 	followOverlap = 30 * time.Second
 )
 
-// WebhookCursor is how far [Operator.TailWebhooks] has come. The zero cursor begins now. It may be used again, but only
-// by one follower at a time. A cursor is a value of the caller's. The store keeps nothing about who follows, so a
-// follower that leaves costs nothing.
+// WebhookCursor is a position in the events of a company, for [Operator.TailWebhooks]. The zero cursor begins with
+// events from now on. One caller at a time may use a cursor. The store keeps nothing about cursors.
 type WebhookCursor struct {
 	facts, replays window
 	replaysFirst   bool // the latest call gave replays the larger half of its limit
@@ -66,20 +65,19 @@ func (w *window) move(since time.Time) {
 }
 
 // TailWebhooks returns a company's events after a cursor, and the cursor after them. It returns every event, whether or
-// not an endpoint exists for it, and every replay as an event of its own. It is for a developer who watches; endpoints
-// are what events are delivered to. The bodies hold buyers' names, email addresses and phone numbers. It needs
+// not an endpoint exists for it, and every replay as an event of its own. It is for a developer who watches. Events are
+// delivered only to endpoints. The bodies hold buyers' names, email addresses and phone numbers. It needs
 // COMPANY:webhook:read.
 //
-// A caller calls it again and again, each time with the cursor that it returned. Together the calls return every event
-// and every replay once, in the order of their times as far as they are committed in that order. An event that is
-// committed more than half a minute later than another one of the same time is not returned.
+// Call it repeatedly, each time with the cursor that the last call returned. Together the calls return every event and
+// every replay once, in the order of their times as far as they commit in that order. An event that commits more than
+// half a minute after another event of the same time is not returned.
 //
 // A call returns at most limit events: 100 by default (0), at most 1,000. If there are more of both, half of them are
 // replays. A call reads at most a few thousand records, however busy the company is. Any other limit is
 // INVALID_REQUEST.
 //
-// It never waits for events: a caller polls, and a call that finds nothing returns no events and a cursor to continue
-// from.
+// It never waits for events: poll it. A call that finds nothing returns no events and a cursor to continue from.
 func (o Operator) TailWebhooks(
 	ctx context.Context, companyID uuid.UUID, after WebhookCursor, limit int,
 ) ([]WebhookEvent, WebhookCursor, error) {
