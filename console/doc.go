@@ -1,5 +1,5 @@
-// Package console is the pages that a company's people and the platform's staff work with, and the JSON for the same
-// acts, as one [http.Handler]:
+// Package console serves the pages for a company's people and for the platform's staff, and JSON for the same actions,
+// as one [http.Handler]:
 //
 //	handler, err := console.New(svc, &console.Config{WebOrigin: "https://tickets.example.com", Mailer: sender})
 //	…
@@ -73,8 +73,8 @@
 //
 // Other parts are "area", "select", "badge", "icon", "empty", "refusal" and "next", see templates/parts.html; the
 // functions of templates are in format.go. The layout shows why an act was refused, before the content of the page; a
-// template that shows it elsewhere defines its own "refused".
-// Styles are in src, in layers: the policy allows no style in a page, and no script.
+// template that shows it elsewhere defines its own "refused". Styles are in src, in layers: the policy allows no style
+// in a page, and no script.
 //
 // A refused form comes back as its page with what was typed, and each violation beside its field. An act whose answer
 // holds a secret returns outcome{show: "issued-key.html"}: that template is then the answer, once, without a redirect.

@@ -1,9 +1,8 @@
-// Package delivery posts webhooks: it is the [ticketing.Sender] that comes with the service.
+// Package delivery posts webhooks. [New] returns a [Sender], which is the [ticketing.Sender] to set as Config.Sender.
 //
-// It connects to the public internet and nowhere else. Names are resolved for each connection, every address of the
-// answer has to be public, and the connection goes to an address that was checked. TLS is always verified, redirects
-// are not followed, proxies of the environment are not used. Connections are kept and shared by the deliveries to a
-// host, over HTTP/2 where the receiver supports it.
+// It connects only to the public internet. It resolves a name for each connection, requires every address of the answer
+// to be public, and connects to an address that it checked. It always verifies TLS, follows no redirects and ignores
+// proxies of the environment. Deliveries to a host share connections, over HTTP/2 where the receiver supports it.
 package delivery
 
 import (

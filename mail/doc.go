@@ -1,7 +1,7 @@
-// Package mail makes the ticket mails of the service and sends them: its types are the [ticketing.MailRenderer] and the
-// [ticketing.Mailer] that come with it.
+// Package mail renders the ticket mails of the service and sends them. Its types implement [ticketing.MailRenderer] and
+// [ticketing.Mailer].
 //
-// An [SMTP] and a [Folder] are both, so a service needs no more than one of them:
+// [SMTP] and [Folder] implement both, so a service needs only one of them:
 //
 //	server, err := mail.NewSMTP(os.Getenv("TICKETING_SMTP"), nil)
 //	// …

@@ -10,10 +10,9 @@
 //	}
 //
 // When the test ends, the books are verified: every ledger chain, every order against its movements, and every tier
-// against its admissions. A test whose books are wrong fails and says what is wrong, so each of your tests verifies the
-// books, too.
+// against its admissions. A test whose books are wrong fails and says what is wrong.
 //
-// Everything here takes a [testing.TB] or is made for one, and fails the test itself.
+// Everything here fails the test by itself: it takes a [testing.TB] or was made with one.
 package ticketingtest
 
 import (
