@@ -95,19 +95,15 @@ const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'
 //
 // It must run on the coordinator, after the database was migrated.
 func (s *Store) Distribute(ctx context.Context) error {
-	engine, ok := s.engine.(*postgresEngine)
-	if !ok {
-		return fmt.Errorf("%w: it is a file on one machine", ErrNotDistributable)
-	}
-	if !engine.distributed {
-		return fmt.Errorf("%w: it has no extension citus; on the coordinator, where shared_preload_libraries has citus, "+
-			"run CREATE EXTENSION citus, and add the workers", ErrNotDistributable)
+	engine, err := s.distributable()
+	if err != nil {
+		return err
 	}
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	var spread []string
-	err := s.changeSchema(ctx, "distribute", func(ctx context.Context, conn bun.Conn) error {
+	err = s.changeSchema(ctx, "distribute", func(ctx context.Context, conn bun.Conn) error {
 		var err error
 		spread, err = s.distribute(ctx, engine, conn)
 		return err
@@ -118,6 +114,84 @@ func (s *Store) Distribute(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// Placement is how the rows of a table are placed on a Citus cluster.
+type Placement struct {
+	Table string
+	// Column is the column by whose value the rows are spread over the nodes. If it is empty, the table is a reference
+	// table, of which every node has a copy.
+	Column string
+}
+
+// Undistributed returns the tables that [Store.Distribute] would distribute after [Store.Migrate], in its order. It
+// changes nothing, and fails as Distribute does. Where the tables are distributed already, these are the tables that
+// Migrate will add.
+func (s *Store) Undistributed(ctx context.Context) ([]Placement, error) {
+	engine, err := s.distributable()
+	if err != nil {
+		return nil, err
+	}
+	there, err := engine.spread(ctx, engine.reader())
+	if err != nil {
+		return nil, s.translateFor(ctx, "read which tables are distributed", err)
+	}
+	var missing []Placement
+	for _, p := range placements() {
+		done, err := p.distributed(there[p.table])
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			missing = append(missing, Placement{Table: p.table, Column: p.column})
+		}
+	}
+	return missing, nil
+}
+
+// Distributed reports whether the tables are distributed over a cluster, so that [Store.Migrate] distributes those that
+// it adds.
+func (s *Store) Distributed(ctx context.Context) (bool, error) {
+	engine, ok := s.engine.(*postgresEngine)
+	if !ok || !engine.distributed {
+		return false, nil
+	}
+	there, err := engine.spread(ctx, engine.reader())
+	if err != nil {
+		return false, s.translateFor(ctx, "read which tables are distributed", err)
+	}
+	return isDistributed(there), nil
+}
+
+// isDistributed reports whether the tables of a company are distributed, by how each table is.
+func isDistributed(there map[string]string) bool {
+	return there[anchor] != "" && there[anchor] != singleShard
+}
+
+// distributable returns the engine if its database has the extension.
+func (s *Store) distributable() (*postgresEngine, error) {
+	engine, ok := s.engine.(*postgresEngine)
+	if !ok {
+		return nil, fmt.Errorf("%w: it is a file on one machine", ErrNotDistributable)
+	}
+	if !engine.distributed {
+		return nil, fmt.Errorf("%w: it has no extension citus; on the coordinator, where shared_preload_libraries has "+
+			"citus, run CREATE EXTENSION citus, and add the workers", ErrNotDistributable)
+	}
+	return engine, nil
+}
+
+// distributed reports whether the table is distributed as it should be, by how it is found. It fails if the table is
+// distributed in another way.
+func (p placement) distributed(found string) (bool, error) {
+	kind := "reference"
+	if p.column != "" {
+		kind = "distributed"
+	}
+	if found != "" && found != kind {
+		return false, fmt.Errorf("%w: %s is a %s table and should be a %s one", ErrNotDistributable, p.table, found, kind)
+	}
+	return found == kind, nil
 }
 
 // distribute distributes the tables that are not distributed yet, and returns their names.
@@ -133,15 +207,12 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 			// A later migration creates the table, and distributes it then.
 			continue
 		}
-		kind := "reference"
-		if p.column != "" {
-			kind = "distributed"
+		done, err := p.distributed(found)
+		if err != nil {
+			return nil, err
 		}
-		switch {
-		case found == kind:
+		if done {
 			continue
-		case found != "":
-			return nil, fmt.Errorf("%w: %s is a %s table and should be a %s one", ErrNotDistributable, p.table, found, kind)
 		}
 		if _, err := conn.ExecContext(ctx, p.statement()); err != nil {
 			return nil, s.translate("distribute "+p.table, err)
@@ -162,7 +233,7 @@ func (s *Store) distributeAdded(ctx context.Context, conn bun.Conn) error {
 	if err != nil {
 		return s.translate("read which tables are distributed", err)
 	}
-	if there[anchor] == "" || there[anchor] == singleShard {
+	if !isDistributed(there) {
 		return nil
 	}
 	_, err = s.distribute(ctx, engine, conn)
@@ -182,7 +253,7 @@ const singleShard = "single-shard"
 
 // spread returns how each table is distributed: "distributed", "reference", [singleShard], or empty if it is not. The
 // kind of a table that Citus manages on the coordinator alone is empty, too.
-func (e *postgresEngine) spread(ctx context.Context, conn bun.Conn) (map[string]string, error) {
+func (e *postgresEngine) spread(ctx context.Context, conn bun.IConn) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT c.relname,
 			CASE WHEN p.logicalrelid IS NULL THEN ''
 				WHEN p.partmethod <> 'n' THEN 'distributed'

@@ -133,6 +133,8 @@ func TestDistribute(t *testing.T) {
 	is.NoErr(s.Migrate(t.Context()))
 	calls := func() []string { t.Helper(); return texts(t, db, "SELECT statement FROM calls ORDER BY number") }
 	is.Equal(len(calls()), 0) // Nothing is distributed without being asked for.
+	planned := placed(t, s)
+	is.Equal(len(calls()), 0) // Nor by a look at what would be.
 
 	is.NoErr(s.Distribute(t.Context()))
 	want := []string{
@@ -179,6 +181,11 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_passkeys by user_id with ticketing_sessions",
 	}
 	is.Equal(calls(), want)
+	for i, call := range want { // The plan was kept to.
+		call, _, _ = strings.Cut(call, " with ")
+		is.Equal(planned[i], call)
+	}
+	is.Equal(placed(t, s), []string(nil))
 
 	is.NoErr(s.Distribute(t.Context()))
 	is.NoErr(s.Migrate(t.Context()))
@@ -198,6 +205,23 @@ func TestDistribute(t *testing.T) {
 	err = s.Distribute(t.Context())
 	is.True(errors.Is(err, store.ErrNotDistributable))
 	is.True(strings.Contains(err.Error(), "ticketing_categories is a distributed table"))
+}
+
+// placed returns what a distribution would do.
+func placed(t *testing.T, s *store.Store) []string {
+	t.Helper()
+	is := is.New(t)
+	missing, err := s.Undistributed(t.Context())
+	is.NoErr(err)
+	var all []string
+	for _, table := range missing {
+		if table.Column == "" {
+			all = append(all, "reference "+table.Table)
+		} else {
+			all = append(all, "distributed "+table.Table+" by "+table.Column)
+		}
+	}
+	return all
 }
 
 // TestSingleShardTables checks that tables of a schema that Citus keeps on one node are migrated like those of a
@@ -252,7 +276,12 @@ func TestDistributedUpgrade(t *testing.T) {
 			FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r') tables`)
 	is.NoErr(err)
 
+	distributed, err := s.Distributed(t.Context())
+	is.NoErr(err)
+	is.True(distributed)
+	planned := placed(t, s)
 	is.NoErr(s.Migrate(t.Context()))
+	is.Equal(len(planned), len(texts(t, db, "SELECT statement FROM calls")))
 	is.Equal(texts(t, db, `SELECT relname FROM pg_class WHERE relname LIKE 'ticketing\_%' AND relkind = 'r'
 		AND oid NOT IN (SELECT logicalrelid FROM pg_dist_partition)`), []string(nil))
 	is.Equal(texts(t, db, "SELECT statement FROM calls ORDER BY number"), []string{

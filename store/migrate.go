@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/uptrace/bun"
@@ -26,6 +28,8 @@ type Migration struct {
 	SQL string
 	// Checksum is the SHA-256 of the step, in hexadecimal. It never changes after a release.
 	Checksum string
+	// Notes says what an operator wants to know before the step is applied.
+	Notes MigrationNotes
 }
 
 // Migrations returns the migrations of a dialect, "sqlite" or "postgres", oldest first.
@@ -42,6 +46,7 @@ func Migrations(dialect string) ([]Migration, error) {
 		}
 		sum := sha256.Sum256(text)
 		step := Migration{Name: strings.TrimSuffix(entry.Name(), ".sql"), Checksum: hex.EncodeToString(sum[:])}
+		step.Notes = notesOf(dialect, step.Name)
 		step.SQL = fmt.Sprintf("%s\nINSERT INTO ticketing_migrations (name, checksum) VALUES ('%s', '%s');\n",
 			text, step.Name, step.Checksum)
 		steps[i] = step
@@ -125,9 +130,15 @@ func (s *Store) changeSchema(
 	return err
 }
 
+// PendingMigrations returns the migrations that the database lacks, oldest first. It changes nothing. A database that a
+// newer version migrated, or of which an applied migration was changed, is [ErrSchema].
+func (s *Store) PendingMigrations(ctx context.Context) ([]Migration, error) {
+	return s.pending(ctx, s.engine.reader())
+}
+
 // Pending returns the names of the migrations that the database lacks.
 func (s *Store) Pending(ctx context.Context) ([]string, error) {
-	pending, err := s.pending(ctx, s.engine.reader())
+	pending, err := s.PendingMigrations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +168,9 @@ func (s *Store) pending(ctx context.Context, conn bun.IConn) ([]Migration, error
 		}
 		delete(applied, step.Name)
 	}
-	for name := range applied {
-		return nil, fmt.Errorf("%w: a newer version applied %s", ErrSchema, name)
+	if len(applied) > 0 {
+		newer := strings.Join(slices.Sorted(maps.Keys(applied)), ", ")
+		return nil, fmt.Errorf("%w: a newer version applied %s", ErrSchema, newer)
 	}
 	return pending, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -238,4 +239,93 @@ func TestMigrationsAreExported(t *testing.T) {
 
 	_, err = store.Migrations("oracle")
 	is.True(err != nil)
+}
+
+// TestOlderProgram checks what a program does whose database a newer version migrates: a store that was used before
+// continues to read and write, and one that is opened later refuses.
+func TestOlderProgram(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{"sqlite:" + filepath.Join(t.TempDir(), "older.db"), pgtest.Database(t)} {
+		scheme, _, _ := strings.Cut(dsn, ":")
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			running := testdb.Open(t, dsn, nil)
+			is.NoErr(running.Migrate(t.Context()))
+			category := func(n int) error {
+				return running.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					if _, err := tx.Begin(ctx, driver.BeginOptions{}); err != nil {
+						return err
+					}
+					return tx.CreateCategory(ctx, driver.Category{
+						ID: number(n), Name: "Music", Slug: fmt.Sprint("music-", n), Status: driver.CategoryActive, CreatedAt: minute(n),
+					})
+				})
+			}
+			is.NoErr(category(1))
+			is.NoErr(running.ApplyMigration(t.Context(), "CREATE TABLE ticketing_later (a BIGINT);"+
+				"INSERT INTO ticketing_migrations (name, checksum) VALUES ('9999_later', 'x')"))
+			is.NoErr(category(2))
+
+			starting := testdb.Open(t, dsn, nil)
+			for _, err := range []error{
+				starting.Migrate(t.Context()),
+				starting.View(t.Context(), func(context.Context, driver.ReadTx) error { t.Error("fn ran"); return nil }),
+			} {
+				is.True(errors.Is(err, store.ErrSchema))
+				is.True(strings.HasSuffix(err.Error(), "a newer version applied 9999_later"))
+			}
+		})
+	}
+}
+
+// TestReadOnly checks that a store which only looks at a SQLite database changes no file, whatever the file is, and
+// writes nothing.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	folder := t.TempDir()
+	open := func(name string) (*store.Store, error) {
+		return store.Open(t.Context(), "sqlite:"+filepath.Join(folder, name), &store.Config{ReadOnly: true})
+	}
+	steps, err := store.Migrations("sqlite")
+	is.NoErr(err)
+	_, err = open("none.db")
+	is.True(errors.Is(err, store.ErrNoDatabase))
+	is.NoErr(migrateFile(t.Context(), filepath.Join(folder, "done.db")))
+	for name, fill := range map[string]string{
+		"foreign.db": "CREATE TABLE theirs (a)", "first.db": steps[0].SQL, // neither is in WAL mode
+	} {
+		db, err := sql.Open("sqlite", filepath.Join(folder, name))
+		is.NoErr(err)
+		_, err = db.ExecContext(t.Context(), fill)
+		is.NoErr(err)
+		is.NoErr(db.Close())
+	}
+	before := files(t, folder)
+	for name, lacks := range map[string]int{"foreign.db": len(steps), "first.db": len(steps) - 1, "done.db": 0} {
+		s, err := open(name)
+		is.NoErr(err)
+		pending, err := s.PendingMigrations(t.Context())
+		is.NoErr(err)
+		is.Equal(len(pending), lacks)
+		is.True(s.Migrate(t.Context()) != nil || lacks == 0)
+		is.NoErr(s.Close())
+	}
+	is.Equal(files(t, folder), before)
+}
+
+// files returns what is in the files of a folder, by their names.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	is := is.New(t)
+	entries, err := os.ReadDir(folder)
+	is.NoErr(err)
+	all := make(map[string]string)
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		is.NoErr(err)
+		all[entry.Name()] = string(text)
+	}
+	return all
 }

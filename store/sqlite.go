@@ -47,7 +47,7 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 		return nil, failed(err)
 	}
 	prepare := makeFile
-	if cfg.MustExist {
+	if cfg.MustExist || cfg.ReadOnly {
 		prepare = findFile
 	}
 	if err := prepare(absolute); errors.Is(err, ErrNoDatabase) {
@@ -57,15 +57,19 @@ func openSQLite(ctx context.Context, path string, cfg Config) (*sqliteEngine, er
 	}
 	e := &sqliteEngine{turn: make(chan struct{}, 1), timeout: cfg.BusyTimeout, path: absolute}
 	e.share = newConnectionShare(cfg.Readers)
+	if e.readers, err = connectSQLite(absolute, cfg.BusyTimeout, cfg.Readers, "query_only(1)"); err != nil {
+		return nil, failed(err)
+	}
+	if cfg.ReadOnly {
+		// Setting the journal mode would change a file that is not a database of this package yet.
+		e.writer, e.prober = e.readers, e.readers
+		return e, nil
+	}
 	e.writer, err = connectSQLite(absolute, cfg.BusyTimeout, 1,
 		"journal_mode(WAL)", "synchronous(FULL)", "recursive_triggers(1)",
 		"cache_size(-32768)",           // KiB: the pages that a large group changes, and the inner pages of the indexes
 		"wal_autocheckpoint(4000)",     // pages, 16 MiB: the changes of many groups are copied once
 		"journal_size_limit(67108864)") // the size to which the WAL is cut after a long Snapshot delayed it
-	if err != nil {
-		return nil, failed(err)
-	}
-	e.readers, err = connectSQLite(absolute, cfg.BusyTimeout, cfg.Readers, "query_only(1)")
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -72,6 +72,10 @@ type Config struct {
 	// that a mistyped path is noticed. PostgreSQL always refuses a database that does not exist. Defaults to false:
 	// Open creates the file.
 	MustExist bool
+	// ReadOnly makes Open change nothing in a SQLite database, and create nothing, as with MustExist. Such a store
+	// reports what a migration would do: [Store.PendingMigrations] and [Store.Undistributed]. All else fails. It has no
+	// effect with PostgreSQL. Defaults to false.
+	ReadOnly bool
 	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Some are
 	// reserved, as with Connections. Defaults to 6.
 	Readers int

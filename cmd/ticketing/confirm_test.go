@@ -22,7 +22,7 @@ const (
 
 // asks is when each command asks for confirmation. A new command must be added.
 var asks = map[string]string{
-	"demo": never, "serve": never, "migrate": never, "bench": never, "version": never,
+	"demo": never, "serve": never, "migrate": never, "bench": never, "health": never, "version": never,
 	"help": never, "completion": never,
 	"company create": never, "company list": never, "company show": never, "company rename": never,
 	"company suspend": always, "company activate": never,

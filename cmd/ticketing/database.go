@@ -138,8 +138,8 @@ func named(err error) error {
 // since it has no folder and serves several machines.
 var errNoSecretKey = &failure{
 	code: codeSecretKey,
-	text: "with PostgreSQL the secret key must be given, as TICKETING_SECRET_KEY or --secret-key, the same to every " +
-		"server and command: \"openssl rand -hex 32\" makes one for a new database; keep it as safe as the database",
+	text: "with PostgreSQL the secret key must be given, as TICKETING_SECRET_KEY or --secret-key-file, the same to " +
+		"every server and command: \"openssl rand -hex 32\" makes one for a new database; keep it as safe as the database",
 }
 
 // checkDatabase checks the form of --database.

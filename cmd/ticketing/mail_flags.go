@@ -16,12 +16,13 @@ import (
 // mailerFlags holds the two ways to send mails: to a mail server, or to a folder. The parser refuses flags that exclude
 // each other, and lets the command line take precedence over the environment.
 type mailerFlags struct {
-	SMTP         smtpURL `help:"The mail server: smtp://USER:PASSWORD@HOST:587 with STARTTLS, or smtps://USER:PASSWORD@HOST:465; special characters in both are percent-encoded. Give a URL with a password as TICKETING_SMTP: others can see a command line." name:"smtp" placeholder:"URL" xor:"mailer"`
-	SMTPCAFile   roots   `help:"PEM file of additional CA certificates for the mail server." name:"smtp-ca-file" placeholder:"FILE" xor:"ca"`
-	SMTPHello    hello   `help:"Name for the greeting of the mail server (EHLO). Defaults to the host name." name:"smtp-hello" placeholder:"NAME" xor:"hello"`
-	DKIMKey      dkimKey `help:"PEM file of the DKIM private key, if the mail server does not sign mails itself." name:"dkim-key" placeholder:"FILE" xor:"key"`
-	DKIMSelector string  `help:"DKIM selector in the DNS of the sender's domain." name:"dkim-selector" placeholder:"NAME" xor:"selector"`
-	MailFolder   string  `help:"Write mails to this folder instead, a file each; for development." placeholder:"DIR" xor:"mailer,ca,hello,key,selector,rate"`
+	SMTP         smtpURL  `help:"The mail server: smtp://USER:PASSWORD@HOST:587 with STARTTLS, or smtps://USER:PASSWORD@HOST:465; special characters in both are percent-encoded. Give a URL with a password as TICKETING_SMTP: others can see a command line." name:"smtp" placeholder:"URL" xor:"mailer"`
+	SMTPFile     smtpFile `help:"File that holds that URL." name:"smtp-file" placeholder:"FILE" xor:"mailer"`
+	SMTPCAFile   roots    `help:"PEM file of additional CA certificates for the mail server." name:"smtp-ca-file" placeholder:"FILE" xor:"ca"`
+	SMTPHello    hello    `help:"Name for the greeting of the mail server (EHLO). Defaults to the host name." name:"smtp-hello" placeholder:"NAME" xor:"hello"`
+	DKIMKey      dkimKey  `help:"PEM file of the DKIM private key, if the mail server does not sign mails itself." name:"dkim-key" placeholder:"FILE" xor:"key"`
+	DKIMSelector string   `help:"DKIM selector in the DNS of the sender's domain." name:"dkim-selector" placeholder:"NAME" xor:"selector"`
+	MailFolder   string   `help:"Write mails to this folder instead, a file each; for development." placeholder:"DIR" xor:"mailer,ca,hello,key,selector,rate"`
 }
 
 // mailFlags holds the flags of a server about mails.
@@ -44,8 +45,8 @@ type mailer interface {
 func (f *mailerFlags) open(rate int) (mailer, func(), error) {
 	closed := func() {}
 	switch {
-	case f.SMTP.url != "":
-		server, err := mail.NewSMTP(f.SMTP.url, f.config(rate))
+	case f.server() != "":
+		server, err := mail.NewSMTP(f.server(), f.config(rate))
 		if err != nil {
 			return nil, closed, badMailer(err)
 		}
@@ -60,6 +61,9 @@ func (f *mailerFlags) open(rate int) (mailer, func(), error) {
 		return nil, closed, nil
 	}
 }
+
+// server returns the URL of the mail server, or an empty text if none is named.
+func (f *mailerFlags) server() string { return cmp.Or(f.SMTP.url, f.SMTPFile.url) }
 
 // config returns the configuration of the mail server.
 func (f *mailerFlags) config(rate int) *mail.SMTPConfig {
@@ -79,9 +83,9 @@ func (f *mailerFlags) check() error {
 		name, needs    string
 		given, fulfils bool
 	}{
-		{"--smtp-ca-file", "--smtp", f.SMTPCAFile.pool != nil, f.SMTP.url != ""},
-		{"--smtp-hello", "--smtp", f.SMTPHello.name != "", f.SMTP.url != ""},
-		{"--dkim-key", "--smtp", f.DKIMKey.key != nil, f.SMTP.url != ""},
+		{"--smtp-ca-file", "--smtp", f.SMTPCAFile.pool != nil, f.server() != ""},
+		{"--smtp-hello", "--smtp", f.SMTPHello.name != "", f.server() != ""},
+		{"--dkim-key", "--smtp", f.DKIMKey.key != nil, f.server() != ""},
 		{"--dkim-selector", "--dkim-key", f.DKIMSelector != "", f.DKIMKey.key != nil},
 		{"--dkim-key", "--dkim-selector", f.DKIMKey.key != nil, f.DKIMSelector != ""},
 	} {
@@ -94,7 +98,7 @@ func (f *mailerFlags) check() error {
 
 // check refuses settings that mean nothing without another.
 func (f *mailFlags) check() error {
-	if f.MailRate != 0 && f.SMTP.url == "" {
+	if f.MailRate != 0 && f.server() == "" {
 		return &usageError{text: "--mail-rate needs --smtp, which is missing"}
 	}
 	return f.mailerFlags.check()
@@ -119,7 +123,7 @@ func (f *mailFlags) configure(cfg *ticketing.Config, m *mailMetrics) (func(), er
 // warn logs a warning if the platform has a mail sender and this server can send nothing. Another server may send, but
 // that one cannot be seen from here: --no-mail says so.
 func (f *mailFlags) warn(ctx context.Context, op ticketing.Operator, logger *slog.Logger) {
-	if f.NoMail || f.SMTP.url != "" || f.MailFolder != "" {
+	if f.NoMail || f.server() != "" || f.MailFolder != "" {
 		return
 	}
 	switch _, err := op.GetMailSender(ctx); {
@@ -141,6 +145,17 @@ func (v *smtpURL) UnmarshalText(text []byte) error {
 	}
 	v.url = string(text)
 	return server.Close()
+}
+
+// smtpFile is a file with the URL of a mail server.
+type smtpFile struct{ smtpURL }
+
+func (v *smtpFile) UnmarshalText(path []byte) error {
+	var file secretFile
+	if err := file.UnmarshalText(path); err != nil {
+		return err
+	}
+	return v.smtpURL.UnmarshalText([]byte(file.text))
 }
 
 // hello is the name that a mail server is greeted with.

@@ -196,7 +196,7 @@ func (c *mailSenderTest) Run(ctx context.Context, p *program) error {
 	switch err := c.check(); {
 	case err != nil:
 		return err
-	case c.SMTP.url == "" && c.MailFolder == "":
+	case c.server() == "" && c.MailFolder == "":
 		return &usageError{text: "no mail server is given: give it as TICKETING_SMTP, or a folder as --mail-folder"}
 	}
 	return p.operate(ctx, func(op ticketing.Operator) error {

@@ -61,8 +61,8 @@ var sameOnPostgres = []string{
 	"ActorNameIsBounded", "BacklogIsReported", "CodesOfFailures", "Confirmation$", "DeadLettersAreCounted",
 	"EmbedSnippet$", "EqualSecretKeys", "ErrorsShowUnseenCharacters", "EveryCommandDecides", "ExitStatus",
 	"FinalCommandsAreRefused", "Help", "MailFlagsThatContradict", "MailMetrics", "MailSenderCheck",
-	"OutcomesAreFew", "Proxy", "SignalsThatComeTogether", "StatementsAreSafe", "TitleIsLimited",
-	"Usage", "UserWithoutAName",
+	"OutcomesAreFew", "PreviewOfAFile", "Proxy", "SecretsInFiles", "SignalsThatComeTogether", "StatementsAreSafe",
+	"TitleIsLimited", "Usage", "UserWithoutAName",
 	"ValueWithHyphen", "Version",
 	// They are about what a command prints, asks, or takes from its flags and the environment.
 	"AuditNamesWho", "BothEndsAreTheTerminal", "CommandsShowNoAccountNumber", "DemoForScripts", "Environment",

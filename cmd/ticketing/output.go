@@ -118,8 +118,8 @@ func (p *program) operational(err error) *failure {
 	case errors.Is(err, store.ErrNotMigrated):
 		return errOutdated
 	case errors.Is(err, store.ErrSchema):
-		return &failure{code: "SCHEMA", text: "a newer version of this program has migrated the database, or a migration was " +
-			"changed after it was applied: run the newer version, or restore a backup from before the upgrade"}
+		return &failure{code: "SCHEMA", text: "the tables of the database are not of this version of the program: " +
+			after(err, store.ErrSchema) + "; docs/upgrading.md says what to do"}
 	}
 	return nil
 }

@@ -77,7 +77,10 @@ func TestCodesOfFailures(t *testing.T) {
 			"UNAVAILABLE", "the database live.db cannot be used",
 		},
 		{"not migrated", fmt.Errorf("%w: it lacks Enter", store.ErrNotMigrated), "NOT_MIGRATED", "ticketing migrate"},
-		{"another schema", fmt.Errorf("%w: Enter", store.ErrSchema), "SCHEMA", "newer version"},
+		{
+			"another schema", fmt.Errorf("%w: a newer version applied 0099_x", store.ErrSchema),
+			"SCHEMA", "newer version applied 0099_x;",
+		},
 		{"no access", fmt.Errorf("ticketing/store: Enter: %w: no", store.ErrAccess), "DATABASE_ACCESS", "refuses access: no"},
 		{
 			"old server", fmt.Errorf("ticketing/store: open: %w: PostgreSQL 9 is too old", store.ErrUnsupported),

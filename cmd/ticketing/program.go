@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,11 +33,13 @@ type program struct {
 
 // flags are the flags that every command has.
 type flags struct {
-	Database  string `default:"sqlite:ticketing.db" group:"all" help:"The database: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory:, which is gone at exit (demo, serve and bench only). Set a URL with a password as TICKETING_DATABASE: other users can see a command line." placeholder:"URL"`
-	SecretKey string `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. SQLite makes one on first use and keeps it in PATH.key; PostgreSQL requires one. While one replaces another, give both, separated by a comma, the new one first. Set it as TICKETING_SECRET_KEY: other users can see a command line." placeholder:"KEY"`
-	Actor     claim  `group:"all" help:"Your name for the audit log, 1 to 64 characters. The log also keeps the system user and the host." placeholder:"TEXT"`
-	JSON      bool   `group:"all" help:"Print exactly one JSON value." name:"json" xor:"output"`
-	Quiet     bool   `group:"all" help:"Print only ids, one on each line. Instead of its id, a new API key or sign-in link is printed: it is shown only once." short:"q" xor:"output"`
+	Database      string     `group:"all" help:"The database: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory:, which is gone at exit (demo, serve and bench only). Set a URL with a password as TICKETING_DATABASE: other users can see a command line. Default: sqlite:ticketing.db." placeholder:"URL" xor:"database"`
+	DatabaseFile  secretFile `group:"all" help:"File that holds that URL." placeholder:"FILE" xor:"database"`
+	SecretKey     string     `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. SQLite makes one on first use and keeps it in PATH.key; PostgreSQL requires one. While one replaces another, give both, separated by a comma, the new one first. Set it as TICKETING_SECRET_KEY: other users can see a command line." placeholder:"KEY" xor:"secret-key"`
+	SecretKeyFile secretFile `group:"all" help:"File that holds the master secret." placeholder:"FILE" xor:"secret-key"`
+	Actor         claim      `group:"all" help:"Your name for the audit log, 1 to 64 characters. The log also keeps the system user and the host." placeholder:"TEXT"`
+	JSON          bool       `group:"all" help:"Print exactly one JSON value." name:"json" xor:"output"`
+	Quiet         bool       `group:"all" help:"Print only ids, one on each line. Instead of its id, a new API key or sign-in link is printed: it is shown only once." short:"q" xor:"output"`
 
 	ShowVersion versionFlag `group:"all" help:"Print the version of the program." name:"version"`
 }
@@ -82,6 +85,7 @@ type commands struct {
 
 	HelpText   helpCommand       `cmd:"" group:"program" help:"Show the help of a command." name:"help"`
 	Completion completionCommand `cmd:"" group:"program" help:"Print a script that completes commands in a shell."`
+	Health     healthCommand     `cmd:"" group:"program" help:"Ask a server on this machine whether it is ready."`
 	Version    versionCommand    `cmd:"" group:"program" help:"Print version, commit and Go version."`
 }
 
@@ -178,6 +182,9 @@ func (p *program) run(ctx context.Context, args []string) error {
 	}
 	p.flags = &line.flags
 	p.references = references(parsed.Selected())
+	// Not a default of the flag, with which the parser would take it for given.
+	p.Database = cmp.Or(p.DatabaseFile.text, p.Database, sqlitePrefix+"ticketing.db")
+	p.SecretKey = cmp.Or(p.SecretKeyFile.text, p.SecretKey)
 	if err := p.refuseUnconfirmed(parsed.Selected()); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/floatgate/ticketing/store"
 )
@@ -175,4 +176,31 @@ func syncDirectory(path string) error {
 	}
 	defer func() { _ = directory.Close() }()
 	return directory.Sync()
+}
+
+// secretFile is the text of a file that holds a secret, without the white space around it. Its owner and mode are not
+// checked: service managers and container engines hand secrets over in files of several owners and modes, and as links.
+type secretFile struct{ text string }
+
+func (v *secretFile) UnmarshalText(path []byte) error {
+	const longest = 64 << 10
+	file, err := os.Open(string(path))
+	if err != nil {
+		return badValue("%s cannot be read: %v", path, reason(err))
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, longest+1))
+	if err != nil {
+		return badValue("%s cannot be read: %v", path, reason(err))
+	}
+	if len(text) > longest {
+		return badValue("%s is longer than %d bytes", path, longest)
+	}
+	if v.text = strings.TrimSpace(string(text)); v.text == "" {
+		return badValue("%s is empty", path)
+	}
+	if !utf8.ValidString(v.text) {
+		return badValue("%s is not valid UTF-8", path)
+	}
+	return nil
 }

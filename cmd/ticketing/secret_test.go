@@ -214,3 +214,49 @@ func TestSecretKeyFileIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// The settings that hold secrets can be given as files, and not twice.
+func TestSecretsInFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t)
+	file := func(name, text string) string {
+		path := filepath.Join(sh.dir, name)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	key := file("key", strings.Repeat("ab", 32)+"\n")
+	place := file("place", "sqlite:"+filepath.Join(sh.dir, "other.db")+"\r\n")
+	in := sh.with("TICKETING_DATABASE", "", "TICKETING_DATABASE_FILE", place, "TICKETING_SECRET_KEY_FILE", key)
+	in.object("company", "create", "--name", "Lagos Live")
+	_, err := os.Stat(filepath.Join(sh.dir, "other.db"))
+	is.NoErr(err)
+	_, err = os.Stat(filepath.Join(sh.dir, "other.db.key"))
+	is.True(os.IsNotExist(err)) // The given key is used.
+	code, _ := in.with("TICKETING_SECRET_KEY_FILE", file("wrong", strings.Repeat("cd", 32))).refusal("company", "list")
+	is.Equal(code, "SECRET_KEY")
+	is.Equal(len(in.array("company", "list", "--database", "sqlite:"+filepath.Join(sh.dir, "other.db"))), 1)
+
+	for _, test := range []struct{ name, variable, path, says string }{
+		{"missing", "TICKETING_SECRET_KEY_FILE", filepath.Join(sh.dir, "none"), "cannot be read: no such file"},
+		{"empty", "TICKETING_DATABASE_FILE", file("empty", " \n"), "is empty"},
+		{"long", "TICKETING_SECRET_KEY_FILE", file("long", strings.Repeat("a", 70_000)), "is longer than 65536 bytes"},
+		{"no URL", "TICKETING_SMTP_FILE", file("smtp", "hush@"), "smtp"},
+	} {
+		command := []string{"company", "list"}
+		if test.name == "no URL" {
+			command = []string{"serve", "--addr", "127.0.0.1:0"}
+		}
+		code, message := in.with(test.variable, test.path).refusal(command...)
+		is.Equal(code, "INVALID_REQUEST")
+		is.True(strings.Contains(message, test.says)) // test.name
+		is.True(!strings.Contains(message, "hush"))
+	}
+	for _, pair := range [][2]string{
+		{"TICKETING_SECRET_KEY", strings.Repeat("ab", 32)}, {"TICKETING_DATABASE", "sqlite:other.db"},
+	} {
+		did := in.with(pair[0], pair[1]).run("company", "list")
+		is.Equal(did.status, 2)
+		is.True(strings.Contains(did.stderr, "can't be used together"))
+	}
+}
