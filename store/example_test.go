@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -125,17 +124,17 @@ func openFestival(ctx context.Context, svc *ticketing.Service) (company, event u
 	if err != nil {
 		return company, event, err
 	}
-	if _, err := op.ApproveVerification(ctx, created.ID, time.Time{}); err != nil {
+	if _, err := op.ApproveVerification(ctx, created.ID, ticketing.ApprovalParams{}); err != nil {
 		return company, event, err
 	}
 	rate, err := money.ParseRate("2.5", money.Percent)
 	if err != nil {
 		return company, event, err
 	}
-	if _, err := op.ScheduleCommission(ctx, created.ID, rate, time.Time{}); err != nil {
+	if _, err := op.ScheduleCommission(ctx, created.ID, ticketing.CommissionParams{Rate: rate}); err != nil {
 		return company, event, err
 	}
-	if _, err := op.CreditFloat(ctx, created.ID, 1_000_000_00, "bank-transfer-0001"); err != nil {
+	if _, err := op.CreditFloat(ctx, created.ID, "bank-transfer-0001", 1_000_000_00); err != nil {
 		return company, event, err
 	}
 	caller := ticketing.TrustedCaller(created.ID, ticketing.GrantEventManage, ticketing.GrantInventoryManage)
