@@ -21,7 +21,7 @@ type envelope[T any] struct {
 	} `json:"meta"`
 }
 
-// ask makes the call after the contract was checked. A success that lacks a member that the operation needs is an
+// ask makes the call. The contract is checked first. A success that lacks a member that the operation needs is an
 // error.
 func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) {
 	var found envelope[T]
@@ -50,7 +50,7 @@ func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) 
 	return found, err
 }
 
-// do makes the call as ask does and returns the data alone.
+// do makes the call as ask does and returns only the data.
 func do[T any](ctx context.Context, c *Client, what call) (T, error) {
 	found, err := ask[T](ctx, c, what)
 	if err != nil {
@@ -61,7 +61,7 @@ func do[T any](ctx context.Context, c *Client, what call) (T, error) {
 }
 
 // isWhole reports whether data has the object type and an identifying member of the resource that it was decoded as.
-// Any other JSON object decodes into one whose members are zero.
+// Without this check, any other JSON object would become a resource whose members are zero.
 func isWhole(data any) bool {
 	switch data := data.(type) {
 	case ticketing.Event:

@@ -44,8 +44,8 @@ func clearable[T comparable](m members, name string, value *T) {
 	m[name] = *value
 }
 
-// encode returns the body of a request, or nil if m is nil. JSON would replace text that is not valid UTF-8 by other
-// text, so encode refuses it as the library does.
+// encode returns the body of a request, or nil if m is nil. It refuses text that is not valid UTF-8, as the library
+// does: JSON would replace it by other text.
 func encode(m members) ([]byte, error) {
 	if m == nil {
 		return nil, nil

@@ -1,28 +1,37 @@
-// Package client calls the Service Public API, version 1, from Go. It has a method for each operation of the contract,
-// with the parameters and resources of the root package, so that a program reads alike whether the service is embedded
-// or called.
+// Package client calls the Service Public API, version 1, from Go.
+//
+// It has a method for each operation of the contract. Its parameters and resources are those of package
+// [github.com/floatgate/ticketing], so a program reads the same whether it embeds the service or calls it.
 //
 //	api, err := client.New("https://tickets.example/api/public/v1", os.Getenv("TICKETING_API_KEY"), nil)
 //	…
 //	order, err := api.Checkout(ctx, "cart-1001", ticketing.CheckoutParams{…})
 //	if errors.Is(err, ticketing.CodeInventoryUnavailable) { … quote again … }
 //
+// # Where to begin
+//
+//   - [New] makes a [Client] for an address and an API key. [Config] has its options.
+//   - [Client.Verify] checks the address early, when the program starts.
+//   - [Client.Quote] returns prices, [Client.Checkout] sells tickets, and [Client.ValidateAdmission] admits a holder.
+//   - [Client.Events] and [Client.Orders] iterate over whole lists.
+//   - [Error] is a refusal of the service. [ErrAmbiguous] marks a call that perhaps was done.
+//
 // # Before the first call
 //
-// The client reads the deployment's openapi.json once and refuses to work with one that is not this contract
-// (section 9): [ErrContract].
+// The client reads the deployment's openapi.json once. If it is not the document of this contract (section 9), the call
+// fails with [ErrContract].
 //
 // # Retries
 //
-// Connection failures, timeouts, 429 and 5xx are retried with capped exponential backoff and jitter, and not before
-// Retry-After is over (section 7). This holds for reads and quotes, and for the operations with an idempotency key
-// (creating events and inventory, checkouts and validations), which send the identical body and key. Updating and
-// cancelling have no key. They are retried only after an attempt that did nothing: a 429, or a connection that could
-// not be made. No other refusal is retried, nor is a certificate that cannot be trusted.
+// The client retries connection failures, timeouts, 429 and 5xx. It waits with capped exponential backoff and jitter,
+// and at least as long as Retry-After says (section 7). This holds for reads and quotes, and for the operations with an
+// idempotency key (creating events and inventory, checkouts and validations), which send the identical body and key.
+// Updating and cancelling have no key. They are retried only after an attempt that did nothing: a 429, or a connection
+// that could not be made. No other refusal is retried, nor is a certificate that cannot be trusted.
 //
-// An error that is [ErrAmbiguous] leaves open whether the call was done. Keep the key and the parameters before the
-// first call, and make the same call until it succeeds: the service returns what the key did the first time. While the
-// first call is still in progress the answer is CONFLICT, which the caller repeats later.
+// After an error that is [ErrAmbiguous] the call may or may not have been done. Keep the key and the parameters before
+// the first call, and repeat the same call until it succeeds: the service returns the original result of the key. While
+// the first call is still in progress the service refuses the repeat with CONFLICT; repeat it later.
 //
 // # Errors
 //
@@ -39,21 +48,22 @@
 //
 // Before anything is sent the client refuses an idempotency key that is missing or malformed, a tier name that is
 // empty, "." or "..", and text that is not valid UTF-8. The error is a [ticketing.Error] with the code INVALID_REQUEST
-// or IDEMPOTENCY_KEY_REQUIRED, not an [*Error]. All else is for the service to judge.
+// or IDEMPOTENCY_KEY_REQUIRED, not an [*Error]. The service checks everything else.
 //
 // The client accepts what a later service adds to its answers (section 9). It ignores members that this version does
-// not know, and passes on statuses that it does not know, so give a switch over them a default.
+// not know, and passes on statuses that it does not know. Give a switch over statuses a default case.
 //
 // # Logs
 //
 // Each call has a request id, the same for all its attempts: that of [WithRequestID], or one that [Config].NewRequestID
-// makes. It is in every error, and the service's operator finds the call by it. [Config].OnRetry is called with the
-// failures that the caller does not get, and [Config].Transport sees every request and answer.
+// makes. Every error contains it. Give it to the service's operator to find the call in the logs. [Config].OnRetry is
+// called with each failure that is retried, and [Config].Transport sees every request and answer.
 //
 // # Secrets
 //
-// The API key is sent to the address that the client was made for and nowhere else; redirects are not followed. It is
-// in no error, and not in what printing a [Client] shows. Errors hold no data of a buyer, except what a violation
+// The client sends the API key to its base address and nowhere else; redirects are not followed. No error contains the
+// key, and printing a [Client] does not show it. Errors hold no data of a buyer, except what a violation repeats. They
+// do hold parts of a path or a query.
 // repeats. They do hold parts of a path or a query.
 package client
 
@@ -78,42 +88,42 @@ const (
 
 	DefaultUserAgent = "floatgate-ticketing-go"
 
-	// DefaultLongestRetryAfter is more than the minute of the service's rate limit.
+	// DefaultLongestRetryAfter is longer than the minute of the service's rate limit.
 	DefaultLongestRetryAfter = 90 * time.Second
 )
 
-// maxAnswer is how many bytes of an answer are read at most. A page of 100 orders of 50 lines takes less than a third
-// of it, however long their texts are.
+// maxAnswer is the size of the largest answer that is read, in bytes. A page of 100 orders of 50 lines takes less than
+// a third of it, however long their texts are.
 const maxAnswer = 32 << 20
 
 // Config holds the options of a [Client]. A nil *Config, and every zero field, means the default.
 type Config struct {
 	// Transport sends requests, one call for each attempt. It is the place to log, trace or count them all, including the
 	// request for the document. It sees the API key in the Authorization header. Defaults to [http.DefaultTransport],
-	// which takes its proxies from the environment and, without HTTP/2, keeps two idle connections: set one that keeps
+	// which takes its proxies from the environment and, without HTTP/2, keeps two idle connections. Set one that keeps
 	// more if the program makes many calls at once. Redirects are never followed: a key is for one address.
 	Transport http.RoundTripper
 	// UserAgent is the User-Agent header of requests. Defaults to [DefaultUserAgent].
 	UserAgent string
-	// Attempts is how often a call is tried at most; 1 means no retries. Defaults to [DefaultAttempts].
+	// Attempts is the largest number of attempts of one call; 1 means no retries. Defaults to [DefaultAttempts].
 	Attempts int
 	// Timeout bounds each attempt, from connecting to the end of the answer. Defaults to [DefaultTimeout]. The context
 	// of a call bounds all its attempts.
 	Timeout time.Duration
-	// FirstWait is the longest wait before the second attempt; each further wait may be twice as long, up to
-	// LongestWait. A wait is between half of its longest and all of it. They default to [DefaultFirstWait] and
+	// FirstWait is the longest wait before the second attempt. Each further wait may be twice as long, up to LongestWait.
+	// A wait is random, between half of its longest and all of it. They default to [DefaultFirstWait] and
 	// [DefaultLongestWait].
 	FirstWait   time.Duration
 	LongestWait time.Duration
-	// LongestRetryAfter is the longest Retry-After that the client waits for, with jitter on top. An answer that asks
-	// for more ends the call at once. Defaults to [DefaultLongestRetryAfter].
+	// LongestRetryAfter is the longest Retry-After that the client waits for; it adds jitter. An answer that asks for more
+	// ends the call at once. Defaults to [DefaultLongestRetryAfter].
 	LongestRetryAfter time.Duration
-	// OnRetry is called with each failure that is retried and the wait before the retry, with the context of the call.
-	// Concurrent calls call it concurrently. Defaults to none.
+	// OnRetry is called with each failure that is retried, the wait before the retry, and the context of the call. It may
+	// be called concurrently. Defaults to none.
 	OnRetry func(ctx context.Context, failure error, wait time.Duration)
 	// NewRequestID makes the X-Request-Id of a call, the same for all its attempts. The id of a context made by
-	// [WithRequestID] takes precedence. Concurrent calls call it concurrently. Defaults to random UUIDs, which also
-	// replace an id that the contract does not allow.
+	// [WithRequestID] takes precedence. It may be called concurrently. Defaults to random UUIDs. A random UUID also
+	// replaces an id that the contract does not allow.
 	NewRequestID func() string
 }
 
@@ -121,7 +131,7 @@ type Config struct {
 // it checks the contract once, and its transport keeps connections.
 type Client struct {
 	base     string
-	key      func() string // A func, since package fmt prints what a struct holds.
+	key      func() string // A func, since package fmt would print a string field.
 	http     http.Client
 	config   Config
 	verified atomic.Bool
@@ -130,9 +140,9 @@ type Client struct {
 
 // New returns a client for a base address, which ends in /api/public/v1, and an API key. It sends nothing.
 //
-// It fails when the address is not an absolute http or https URL; when it has credentials, a query or a fragment; when
-// the key is empty; and when the key or the user agent holds a character that a header may not hold. Use plain http
-// only for a server on your own machine or network: the key travels in it unencrypted.
+// It fails when the address is not an absolute http or https URL; when the address has credentials, a query or a
+// fragment; when the key is empty; and when the key or the user agent holds a character that a header may not hold. Use
+// plain http only for a server on your own machine or network: it sends the key unencrypted.
 func New(baseURL, apiKey string, config *Config) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Hostname() == "" || (base.Scheme != "https" && base.Scheme != "http") {

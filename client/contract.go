@@ -15,9 +15,9 @@ const (
 	ContractVersion = "1"
 )
 
-// Verify reads the deployment's openapi.json and checks that it is this contract; else the error is [ErrContract].
-// Every other method does so before its first request, so a program calls Verify only to fail early. After a success
-// the document is not requested again. Concurrent calls share one request, and each retries by itself if that fails.
+// Verify reads the deployment's openapi.json and checks that it is the document of this contract. If not, the error is
+// [ErrContract]. Every other method does this before its first request; call Verify to fail early. After a success the
+// document is not requested again. Concurrent calls share one request, and each retries by itself if that fails.
 func (c *Client) Verify(ctx context.Context) error {
 	if c.verified.Load() {
 		return nil
@@ -26,7 +26,7 @@ func (c *Client) Verify(ctx context.Context) error {
 	err := c.exchange(ctx, question, func(id string) error {
 		return c.document.do(ctx, func(ctx context.Context) error {
 			if c.verified.Load() {
-				return nil // by a request that ended just now
+				return nil // A request that has just ended succeeded.
 			}
 			if err := c.attempt(ctx, question, nil, id, isContract); err != nil {
 				return err
@@ -58,7 +58,7 @@ func isContract(body []byte) error {
 	return nil
 }
 
-// shared is work that many callers need at once and that runs once for all of them.
+// shared is work that many callers need at the same time and that runs once for all of them.
 type shared struct {
 	mu      sync.Mutex
 	running *run
@@ -66,7 +66,7 @@ type shared struct {
 
 type run struct {
 	done    chan struct{}
-	err     error // once done
+	err     error // set when the run is done
 	waiting int
 	cancel  context.CancelFunc
 }

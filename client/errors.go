@@ -14,18 +14,19 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// The errors that errors.Is finds besides the codes of package ticketing.
+// The errors that errors.Is finds, in addition to the codes of package ticketing.
 var (
-	// ErrContract means that the address does not serve this contract. The client sent nothing to it but the request
-	// for its document, without the API key.
+	// ErrContract means that the address does not serve this contract. The client sent it only the request for its
+	// document, without the API key.
 	ErrContract = errors.New("client: the address does not serve version 1 of the Service Public API")
-	// ErrAnswer means that a success is not one of the contract, such as the page of a proxy on the way.
+	// ErrAnswer means that an answer has the status of a success and is not one of the contract, such as a page of a
+	// proxy.
 	ErrAnswer = errors.New("client: the answer is not one of the contract")
-	// ErrAmbiguous is in every error of a call that was to change something and may have done so: an attempt got a
-	// connection and then no answer, an answer without a code of the contract, or 5xx, and no later attempt succeeded.
-	// A refusal afterwards, in this call or a later one, does not settle it. The exception is INVENTORY_UNAVAILABLE,
-	// because the service looks for the key's earlier result before it looks at the stock (section 4.7). Where the call
-	// has a key, make the identical call, now or after a restart. Where it has none, read the resource.
+	// ErrAmbiguous means that a call that changes something may have been done. An attempt got a connection and then no
+	// answer, an answer without a code of the contract, or 5xx, and no later attempt succeeded. A later refusal, in this
+	// call or another one, does not settle it. The exception is INVENTORY_UNAVAILABLE, because the service looks for the
+	// key's earlier result before it looks at the stock (section 4.7). If the call has a key, make the identical call
+	// again, now or after a restart. If it has none, read the resource.
 	ErrAmbiguous = errors.New("client: it is not known whether the call was done")
 )
 
@@ -34,13 +35,13 @@ var (
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// RequestID is the id under which the service knows the request: the answer's, or the one that was sent if the
-	// answer has none, as from a proxy on the way.
+	// RequestID is the id under which the service knows the request: the answer's, or the one that was sent if the answer
+	// has none, such as the answer of a proxy.
 	RequestID string
-	// Refusal is the error of the service, with the violations of an INVALID_REQUEST. Its code is empty if the answer
-	// is not one of the contract, such as that of a proxy on the way.
+	// Refusal is the error of the service, with the violations of an INVALID_REQUEST. Its code is empty if the answer is
+	// not one of the contract, such as the answer of a proxy.
 	Refusal *ticketing.Error
-	// RetryAfter is how long the answer asked the client to wait, or 0 if it did not ask.
+	// RetryAfter is the wait that the answer asked for, or 0 if it asked for none.
 	RetryAfter time.Duration
 
 	cut bool // The rest of the body never arrived.
@@ -61,7 +62,7 @@ func (e *Error) Error() string {
 // Unwrap returns the refusal.
 func (e *Error) Unwrap() error { return e.Refusal }
 
-// unsentError is a failure before there was a connection: no server saw the call.
+// unsentError is a failure to connect: no server got the call.
 type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }
@@ -73,7 +74,7 @@ func (e timeoutError) Error() string { return "no whole answer within " + e.afte
 func (e timeoutError) Unwrap() error { return context.DeadlineExceeded }
 func (e timeoutError) Timeout() bool { return true } // for net.Error
 
-// refusal decodes an answer that is not a success. If the answer is not one of the contract, only the status is known.
+// refusal decodes an answer that is not a success. From an answer outside the contract it takes only the status.
 func refusal(response *http.Response, body []byte, sentID string) *Error {
 	var read struct {
 		Error struct {
@@ -99,7 +100,7 @@ func refusal(response *http.Response, body []byte, sentID string) *Error {
 // retryAfter parses seconds, as the service writes them, or a date, as a proxy may.
 func retryAfter(text string) time.Duration {
 	seconds, err := strconv.ParseUint(text, 10, 31)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // A number out of range is the largest.
+	if err == nil || errors.Is(err, strconv.ErrRange) { // A number out of range counts as the largest.
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {

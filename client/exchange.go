@@ -25,9 +25,9 @@ type call struct {
 	path   string  // with its query, escaped
 	key    string  // the idempotency key, well-formed; empty: none
 	body   members // nil: none
-	safe   bool    // it changes nothing
-	open   bool    // a document: no credential, no envelope
-	paged  bool    // its answer is a page
+	safe   bool    // it changes nothing, so a repeat is harmless
+	open   bool    // a document: sent without the API key, and its answer has no envelope
+	paged  bool    // the answer is a page of a list
 }
 
 // again reports whether a call that failed with err may be retried.
@@ -43,13 +43,13 @@ func (c call) again(err error) bool {
 	case !c.safe && c.key == "":
 		return false
 	case errors.Is(err, ErrAnswer):
-		return !c.open // A page that is not the document stays one. With a key a retry returns the result.
+		return !c.open // A page that is not the document stays one. With a key, a retry returns the original result.
 	}
 	return !answered || refused.cut || refused.Status >= http.StatusInternalServerError
 }
 
-// doubtful reports whether a call that failed with err may have been done. An answer that is not the service's says
-// nothing about it: a proxy may have replaced the service's answer by its own page.
+// doubtful reports whether a call that failed with err may have been done. An answer that is not the service's settles
+// nothing: a proxy may have replaced the service's answer by its own page.
 func (c call) doubtful(err error) bool {
 	refused, answered := errors.AsType[*Error](err)
 	_, unsent := errors.AsType[unsentError](err)
@@ -57,12 +57,12 @@ func (c call) doubtful(err error) bool {
 	case c.safe, unsent:
 		return false
 	case answered && refused.Status == http.StatusTooManyRequests:
-		return false // A server limits the rate before it does anything.
+		return false // A server applies its rate limit before it does anything else.
 	}
 	return !answered || refused.Refusal.Code == "" || refused.Status >= http.StatusInternalServerError
 }
 
-// keyed makes one of the four idempotent calls. It refuses a malformed key before anything is sent.
+// keyed makes one of the four calls with an idempotency key. It refuses a malformed key before anything is sent.
 func keyed[T any](ctx context.Context, c *Client, path, key string, body members) (T, error) {
 	if err := ticketing.CheckIdempotencyKey(key); err != nil {
 		var none T
@@ -71,7 +71,7 @@ func keyed[T any](ctx context.Context, c *Client, path, key string, body members
 	return do[T](ctx, c, call{method: http.MethodPost, path: path, key: key, body: body})
 }
 
-// exchange makes a call and retries it where that is allowed. Each attempt is called with the same request id.
+// exchange makes a call and retries it where that is allowed. All attempts have the same request id.
 func (c *Client) exchange(ctx context.Context, what call, attempt func(id string) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("client: %w", err) // Nothing was sent.
@@ -105,13 +105,13 @@ func (c *Client) requestID(ctx context.Context) string {
 		id = c.config.NewRequestID()
 	}
 	if !safename.Valid(id, 1, 128) {
-		return uuid.NewString() // The service would make another, which a failed call does not return.
+		return uuid.NewString() // The service would make its own id, and a call without an answer would not return it.
 	}
 	return id
 }
 
-// wait sleeps before the next attempt. It returns false and the error for the caller if the wait is longer than the
-// context or LongestRetryAfter allows, or if the context ends meanwhile.
+// wait sleeps before the next attempt. It returns false and the error for the caller if the context or
+// LongestRetryAfter does not allow the wait, or if the context ends meanwhile.
 func (c *Client) wait(ctx context.Context, longest time.Duration, failure error) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		if errors.Is(failure, err) {
@@ -145,7 +145,7 @@ func (c *Client) wait(ctx context.Context, longest time.Duration, failure error)
 func (c *Client) attempt(ctx context.Context, what call, body []byte, id string, read func([]byte) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, timeoutError{c.config.Timeout})
 	defer cancel()
-	// A transport that does not report its connections may have sent the request.
+	// If a transport does not report its connections, the request counts as perhaps sent.
 	var sought, got atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { sought.Store(true) },
@@ -202,7 +202,7 @@ func (c *Client) request(ctx context.Context, what call, body []byte, id string)
 	}
 	if what.key != "" {
 		header.Set("Idempotency-Key", what.key)
-		// Otherwise net/http would itself repeat a request with such a key, uncounted and without a wait.
+		// With GetBody, net/http would itself repeat a request that has an idempotency key, uncounted and without a wait.
 		request.GetBody = nil
 	}
 	return request, nil

@@ -33,9 +33,9 @@ func (c *Client) ListEvents(
 	return list[ticketing.Event](ctx, c, "/events", query)
 }
 
-// Events iterates over all events from the filter's cursor on, newest first. It requests a page after the caller has
-// gone through the one before. Pages have [ticketing.MaxPageLimit] events if the filter has no limit. The first error
-// ends the sequence. Each use of the sequence starts from the beginning.
+// Events iterates over all events, newest first, from the filter's cursor on. It requests the next page after the
+// caller has read the one before. Pages have [ticketing.MaxPageLimit] events if the filter has no limit. The first
+// error ends the sequence. Each use of the sequence starts from the beginning.
 func (c *Client) Events(ctx context.Context, filter ticketing.EventFilter) iter.Seq2[ticketing.Event, error] {
 	filter.Limit = cmp.Or(filter.Limit, ticketing.MaxPageLimit)
 	return pages(filter.Cursor, func(cursor string) (ticketing.Page[ticketing.Event], error) {
@@ -135,7 +135,7 @@ func (c *Client) ListOrders(
 	return list[ticketing.Order](ctx, c, "/orders", query)
 }
 
-// Orders iterates over all orders from the filter's cursor on, newest first, as [Client.Events] does over events.
+// Orders iterates over all orders, newest first, from the filter's cursor on. It reads pages as [Client.Events] does.
 func (c *Client) Orders(ctx context.Context, filter ticketing.OrderFilter) iter.Seq2[ticketing.Order, error] {
 	filter.Limit = cmp.Or(filter.Limit, ticketing.MaxPageLimit)
 	return pages(filter.Cursor, func(cursor string) (ticketing.Page[ticketing.Order], error) {
@@ -160,8 +160,8 @@ func (c *Client) ValidateAdmission(
 
 func eventPath(id uuid.UUID) string { return "/events/" + id.String() }
 
-// tierPath refuses names that no tier has and that path cleaning removes: a request for the tier ".." would become one
-// for its event.
+// tierPath refuses names that no tier has and that path cleaning removes: a request for the tier ".." would become a
+// request for its event.
 func tierPath(eventID uuid.UUID, tier string) (string, error) {
 	if tier == "" || tier == "." || tier == ".." {
 		return "", ticketing.Invalid(ticketing.Violation{Message: "tier: is not the name of a tier"})
@@ -192,14 +192,14 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	return ticketing.Page[T]{Items: *found.Data, HasMore: page.HasMore, NextCursor: page.NextCursor}, nil
 }
 
-// pages iterates over a listing from a cursor on. Cursors that form a circle end it with an error, else it would not
-// end.
+// pages iterates over a list from a cursor on. If cursors repeat in a circle, it ends with an error; otherwise it would
+// never end.
 func pages[T any](cursor string, page func(cursor string) (ticketing.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		at := cursor // Each use of the sequence starts from the beginning.
-		// Keep one cursor for twice as many pages each time: the sequence meets it again wherever the circle begins
-		// (Brent).
+		// Keep one cursor for twice as many pages each time. The sequence meets that cursor again wherever the circle begins
+		// (Brent's algorithm).
 		kept, turned, reach := at, 0, 1
 		for {
 			found, err := page(at)
