@@ -113,7 +113,7 @@ func (c *call) otherwise() string {
 	if c.console.config.Identify != nil || !holds(c.actor, ticketing.PermissionSettlementRequest) {
 		return ""
 	}
-	return " Make a link instead, and send it yourself."
+	return " Create a link instead, and send it yourself."
 }
 
 // invitationAddress returns where a new member signs in, and whether that works once.

@@ -81,16 +81,16 @@ func TestInvitationsByMailAreLimited(t *testing.T) {
 	refused := invite(owner, s.company, " ADA@example.com")
 	ok.Equal(refused.StatusCode, http.StatusTooManyRequests)
 	ok.Equal(refused.Header.Get("Retry-After"), "86400")
-	ok.True(refused.has("no further invitation can be mailed to this address today. Make a link instead"))
+	ok.True(refused.has("no further invitation can be mailed to this address today. Create a link instead"))
 	ok.True(refused.has(`value="Ada"`))
 	ok.Equal(invite(stranger, s.other, "ada@example.com").StatusCode, http.StatusTooManyRequests)
 	for n := range 30 - 6 {
 		ok.Equal(invite(owner, s.company, fmt.Sprintf("m%d@example.com", n)).StatusCode, http.StatusSeeOther)
 		s.mail(t)
 	}
-	ok.True(invite(owner, s.company, "eve@example.com").has("this company has mailed 30 invitations within a day. Make a"))
+	ok.True(invite(owner, s.company, "eve@example.com").has("this company has mailed 30 invitations within a day. Create a"))
 	unlinked := invite(onboarding, s.company, "eve@example.com") // They are shown no link.
-	ok.True(unlinked.has("this company has mailed 30 invitations within a day.") && !unlinked.has("Make a link instead"))
+	ok.True(unlinked.has("this company has mailed 30 invitations within a day.") && !unlinked.has("Create a link instead"))
 	byLink := s.post(t, owner, members+"/invite", "name", "Eve", "email", "eve@example.com", "role", "VIEWER")
 	ok.Equal(byLink.StatusCode, http.StatusOK)
 	ok.Equal(invite(stranger, s.other, "eve@example.com").StatusCode, http.StatusSeeOther) // another company

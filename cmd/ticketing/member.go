@@ -140,7 +140,7 @@ func (c *memberList) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.list(c.listFlags, peopleColumns(), func(list *list) error {
+		return p.list(c.listFlags, peopleColumns(shortIDs("USER")), func(list *list) error {
 			return eachOf(members, func(member ticketing.Member) error {
 				return list.add(member, member.UserID.String(), member.Email, member.Name, string(member.Role),
 					member.CreatedAt.String())

@@ -118,9 +118,9 @@ func staffFields(member ticketing.StaffMember) []field {
 
 type staffList struct{ listFlags }
 
-// peopleColumns are the columns of lists of people.
-func peopleColumns() []column {
-	return []column{shortIDs("USER"), texts("EMAIL"), texts("NAME"), words("ROLE"), times("SINCE")}
+// peopleColumns are the columns of lists of people, after the column of their ids.
+func peopleColumns(id column) []column {
+	return []column{id, texts("EMAIL"), texts("NAME"), words("ROLE"), times("SINCE").optional()}
 }
 
 func (c *staffList) Run(ctx context.Context, p *program) error {
@@ -129,7 +129,7 @@ func (c *staffList) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.list(c.listFlags, peopleColumns(), func(list *list) error {
+		return p.list(c.listFlags, peopleColumns(ids("USER")), func(list *list) error {
 			return eachOf(staff, func(member ticketing.StaffMember) error {
 				return list.add(member, member.UserID.String(), member.Email, member.Name, string(member.Role),
 					member.CreatedAt.String())

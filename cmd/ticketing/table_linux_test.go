@@ -49,6 +49,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		_, err := op.CreateCompany(t.Context(), fmt.Sprintf("Company %d with a long name, as some have", i)[:40])
 		is.NoErr(err)
 	}
+	ada := sh.object("staff", "add", "--email", "ada.obi@lagos-live.example.com", "--name", "Ada Obi of the platform",
+		"--role", "ADMINISTRATOR")
 	plain := sh.with("NO_COLOR", "1")
 	for _, args := range [][]string{
 		{"company", "list"},
@@ -76,7 +78,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	narrow := plain.shownAt(80, "company", "list")
 	is.True(strings.Contains(narrow, shop.companyID[:8]+"  Lagos Live (demo)"))
 	is.True(!strings.Contains(narrow, shop.companyID))
-	is.Equal(sh.object("company", "show", shop.companyID[:8])["id"], shop.companyID) // It can be used.
+	is.Equal(sh.object("company", "show", shop.companyID[:8])["id"], shop.companyID)      // It can be used.
+	is.True(strings.Contains(plain.shownAt(80, "staff", "list"), ada["userId"].(string))) // Commands take it whole only.
 	is.True(strings.Contains(narrow, "The first 50 are shown: --all shows all, and --limit N shows N.\n"))
 	is.Equal(strings.Count(narrow, "\n"), 1+50+1)
 	is.Equal(strings.Count(plain.shownAt(80, "company", "list", "--all"), "\n"), 1+61)
