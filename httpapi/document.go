@@ -15,13 +15,12 @@ import (
 	"github.com/floatgate/ticketing/internal/webpage"
 )
 
-// openAPI is the contract. It is written by hand, except its examples, which a run of the tests writes.
+// openAPI is the contract. It is written by hand. Only its examples are generated, by a run of the tests.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// The files of the two pages. reference.html is generated from openapi.json, and guide.html from guide.md: see
-// .ci/pages.
+// The files of the two pages. .ci/pages generates reference.html from openapi.json, and guide.html from guide.md.
 var (
 	//go:embed docs/reference.html
 	referencePage []byte
@@ -52,19 +51,19 @@ var (
 // document is one of the published documents of section 4, or a file that one of them loads.
 //
 // It needs no credential and counts towards the rate limit. Its query is ignored, since links to documents often gain
-// parameters. Caches may store it, and have to revalidate it each time.
+// parameters. A cache may store it and has to revalidate it each time.
 type document struct {
 	path        string
 	contentType string
 	policy      string // its Content-Security-Policy; empty: none
 	text        func() []byte
 
-	// made is called when the document is first requested, so a document that is never requested costs nothing.
+	// made is called at the first request of the document, so a document that nobody requests costs nothing.
 	made func() webfile.File
 }
 
-// documents returns the documents of a handler under a prefix. A new document is a new row here. The pages link
-// relative to themselves, so they are the same under every prefix.
+// documents returns the documents of a handler under a prefix. Add a row here for a new document. The links of the
+// pages are relative, so the pages are the same under every prefix.
 func documents(prefix, title string) []*document {
 	const (
 		jsonText = contentType
@@ -101,7 +100,7 @@ func documents(prefix, title string) []*document {
 	return all
 }
 
-// withTitle puts the name of the service in its places on a page.
+// withTitle returns the page with the name of the service filled in.
 func withTitle(page []byte, title string) []byte {
 	return bytes.ReplaceAll(page, []byte("{{title}}"), []byte(html.EscapeString(title)))
 }
@@ -111,7 +110,7 @@ func withServer(text []byte, prefix string) []byte {
 	const server = `"url": "` + DefaultPrefix + `"`
 	address, err := json.Marshal(cmp.Or(prefix, "/"))
 	if err != nil {
-		panic(err) // A text always encodes.
+		panic(err) // A string always encodes.
 	}
 	return bytes.Replace(text, []byte(server), append([]byte(`"url": `), address...), 1)
 }

@@ -35,7 +35,7 @@ func list[T any](items []T, err error) (result, error) {
 	return result{data: items}, err
 }
 
-// paged returns the result of a listing by cursor.
+// paged returns the result of an operation that returns a page of a list.
 func paged[T any](found ticketing.Page[T], err error) (result, error) {
 	res, err := list(found.Items, err)
 	res.page = &page{HasMore: found.HasMore}
@@ -84,12 +84,12 @@ func encodeError(refusal *ticketing.Error, requestID string) []byte {
 	}
 	encoded, err := encode(body)
 	if err != nil {
-		panic(err) // Texts always encode.
+		panic(err) // Strings always encode.
 	}
 	return encoded
 }
 
-// encode writes JSON without HTML escapes: it is not part of a page, so < > & need none.
+// encode writes JSON without HTML escapes: the JSON is not part of a page, so < > & need none.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

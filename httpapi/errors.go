@@ -36,19 +36,19 @@ var errInternal = &ticketing.Error{
 	Code: ticketing.CodeInternal, Message: "An unexpected error occurred.",
 }
 
-// isTransient reports whether the same request may succeed in a moment: the store is busy or unavailable, or the
-// request's context has ended.
+// isTransient reports whether the same request may succeed soon: the store is busy or unavailable, or the request's
+// context has ended.
 func isTransient(ctx context.Context, err error) bool {
 	return errors.Is(err, ticketing.ErrBusy) || errors.Is(err, ticketing.ErrUnavailable) || ctx.Err() != nil
 }
 
-// isOverload reports whether a call was refused since too many waited: the service counts these and logs them at
-// intervals.
+// isOverload reports whether a call was refused because too many calls waited. The service counts these and logs them
+// at intervals.
 func isOverload(err error) bool {
 	return errors.Is(err, group.ErrFull) || errors.Is(err, slot.ErrRefused)
 }
 
-// refusal returns the error that the client gets, and its status. It logs an error that is not the client's fault.
+// refusal returns the error for the client and its status. It logs an error that is not the client's fault.
 func (x *exchange) refusal(ctx context.Context, err error) (*ticketing.Error, int) {
 	if refusal, ok := errors.AsType[*ticketing.Error](err); ok && refusal.Code != ticketing.CodeInternal {
 		if status := statusOf(refusal.Code); status != http.StatusInternalServerError {

@@ -41,7 +41,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.report(r.Context(), status, code)
 }
 
-// requestID returns the caller's id if it is sent once and well-formed, else a new one (section 4.1).
+// requestID returns the caller's id if the header is sent once and well-formed, else a new id (section 4.1).
 func (a *api) requestID(r *http.Request) string {
 	if sent := r.Header["X-Request-Id"]; len(sent) == 1 && safename.Valid(sent[0], 1, 128) {
 		return sent[0]
@@ -49,7 +49,7 @@ func (a *api) requestID(r *http.Request) string {
 	return a.newID()
 }
 
-// answer makes the whole answer before a byte of it is sent, so that any failure can still be reported.
+// answer builds the whole answer before it sends a byte, so that it can still report any failure.
 func (x *exchange) answer(ctx context.Context) (status int, code ticketing.Code, body []byte) {
 	body, err := x.serve(ctx)
 	if err == nil {
@@ -59,7 +59,7 @@ func (x *exchange) answer(ctx context.Context) (status int, code ticketing.Code,
 	return status, refusal.Code, encodeError(refusal, x.id)
 }
 
-// serve runs the request and encodes its result; a panic becomes an error.
+// serve runs the request and encodes its result. It turns a panic into an error.
 func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
 	defer func() {
 		switch v := recover(); v {
@@ -70,7 +70,7 @@ func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
 			err = newPanicError(v)
 		}
 	}()
-	// Encoding a page is part of the work that the company's slots bound; sending it to a slow client is not.
+	// The company's slots bound the encoding of a page, too, but not the sending of it to a slow client.
 	ctx, done := slot.Hold(ctx)
 	defer done()
 	res, err := x.run(ctx)
@@ -113,8 +113,8 @@ func (a *api) keyHolder(ctx context.Context, r *http.Request) (ticketing.Caller,
 	return a.svc.Authenticate(ctx, bearer(r.Header))
 }
 
-// bearer returns the key of the one Authorization header, and "" for anything else: the answer never says what is wrong
-// with a credential (section 5).
+// bearer returns the key of the Authorization header. It returns "" if the header was not sent exactly once or has
+// another scheme: the answer never says what is wrong with a credential (section 5).
 func bearer(header http.Header) string {
 	sent := header["Authorization"]
 	if len(sent) != 1 {
@@ -127,7 +127,7 @@ func bearer(header http.Header) string {
 	return key
 }
 
-// send writes the answer. net/http leaves the body out of one to HEAD.
+// send writes the answer. For a HEAD, net/http leaves the body out.
 func (x *exchange) send(status int, code ticketing.Code, body []byte) {
 	header := x.Header()
 	values := [...]string{x.id, contentType, "no-store", "nosniff"}
@@ -143,5 +143,5 @@ func (x *exchange) send(status int, code ticketing.Code, body []byte) {
 		header.Set("Retry-After", strconv.Itoa(x.retryAfter))
 	}
 	x.WriteHeader(status)
-	_, _ = x.Write(body) // A client that went away has no use for an error.
+	_, _ = x.Write(body) // The client is gone; there is nobody to report an error to.
 }

@@ -1,22 +1,34 @@
-// Package httpapi serves the v1 contract over a [ticketing.Service]: routing, API keys, strict decoding, the envelope,
-// request ids and the rate limit. The service holds the rules of tickets and money. An HTTP caller and a Go caller see
-// one model: this package adds only the envelope to a result.
+// Package httpapi serves the Service Public API, version 1, over a [ticketing.Service].
+//
+// It does routing, API keys, strict decoding, the envelope, request ids and the rate limit. The service holds the rules
+// of tickets and money. An HTTP caller and a Go caller see one model: this package adds only the envelope to a result.
+//
+// # Where to begin
+//
+//   - [New] returns the handler. [Config] has its options.
+//   - [Listener] wraps the server's listener, so that requests that net/http cannot parse get the envelope, too.
+//   - [Config].Caller replaces API keys where the host itself decides who may act.
+//   - [Config].OnRequest is called with an [Answer] for each request, for metrics.
+//   - [Counter] is the interface of a rate limit that several processes share.
+//
+// Package [github.com/floatgate/ticketing/client] is the client for Go, and package
+// [github.com/floatgate/ticketing/embedproxy] the proxy for a shop in a browser.
 //
 // # Mounting
 //
 // The handler answers every request that reaches it, in the envelope, and never redirects. Mount it at the top of a
-// server, or under your own dispatcher that passes requests on unchanged. Don't mount it under [http.ServeMux]: a
+// server, or under a dispatcher of your own that passes requests on unchanged. Do not mount it under [http.ServeMux]: a
 // ServeMux cleans paths first and redirects to the cleaned path. A tier whose name holds "//" would be lost, and an
 // unknown path would not be a 404 of the contract. [http.StripPrefix] is harmless, but seldom needed: set Config.Prefix
 // to the path of the API.
 //
-// No handler sees a request that net/http cannot parse. Wrap the server's listener in [Listener] to get the envelope
+// No handler sees a request that net/http cannot parse. Wrap the server's listener in [Listener] to send the envelope
 // for these, too. net/http itself answers "OPTIONS *" unless DisableGeneralOptionsHandler is set.
 //
-// Timeouts and the limit of a request's header are the server's: set ReadHeaderTimeout, ReadTimeout, WriteTimeout,
+// Timeouts and the limit of a request's header belong to the server: set ReadHeaderTimeout, ReadTimeout, WriteTimeout,
 // IdleTimeout and MaxHeaderBytes of your [http.Server].
 //
-// # What every answer carries
+// # Headers of every answer
 //
 // X-Request-Id, the caller's or a new one; "Content-Type: application/json; charset=utf-8"; "Cache-Control: no-store";
 // "X-Content-Type-Options: nosniff". A 401 adds "WWW-Authenticate: Bearer". A 429, and a 503 of a database that is busy
@@ -24,15 +36,19 @@
 //
 // # Documents
 //
-// GET and HEAD of these paths return documents. /openapi.json is the contract in OpenAPI 3.1, whose server is
-// Config.Prefix. /docs is a page that shows it and calls the API from a browser. /guide is a page that leads from the
-// first key to a receiver of webhooks. The files that the pages load are below them. Their Content-Security-Policy
-// forbids requests to any other host. A key that is entered in /docs stays in the memory of that page.
+// GET and HEAD of these paths return documents:
+//
+//   - /openapi.json is the contract in OpenAPI 3.1. Its server is Config.Prefix.
+//   - /docs is a page that shows the contract and calls the API from a browser.
+//   - /guide is a page that leads from the first key to a receiver of webhooks.
+//
+// The files that the pages load are below them. Their Content-Security-Policy forbids requests to any other host. A key
+// that is entered in /docs stays in the memory of that page.
 //
 // No document needs a key, and each counts towards the rate limit; a query is ignored. A cache may store a document,
 // and revalidates it with its ETag ("Cache-Control: public, no-cache"). A client that accepts gzip gets it compressed.
-// It cannot be framed, and links from it send no referrer. What this comment says of JSON answers holds for the
-// operations only.
+// No other page can frame it, and links from it send no referrer. What this comment says of JSON answers holds only for
+// the operations.
 //
 // # Order of checks
 //
@@ -43,7 +59,7 @@
 // # Credentials
 //
 // "Authorization: Bearer <key>", sent once. The scheme may be in any case, as RFC 9110 allows; one space follows it. No
-// other header and no query parameter carries a key. A host that lets its callers in by itself sets Config.Caller.
+// other header and no query parameter carries a key. A host that authenticates its callers itself sets Config.Caller.
 package httpapi
 
 import (
@@ -72,47 +88,46 @@ const (
 
 // Config holds the options of a host. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// Caller returns who calls, in place of the API key of the Authorization header, which is then not read. It is for a
-	// host that knows by itself who may act for a company, and commonly returns a [ticketing.TrustedCaller]. The zero
-	// Caller, and [ticketing.CodeAuthenticationFailed], give a 401; any other code gives its status of section 7, and any
-	// other error a 500. It is called from many goroutines at once. Defaults to the holder of the API key.
+	// Caller returns the caller of a request. It replaces the API key: the Authorization header is then not read. It is
+	// for a host that knows by itself who may act for a company, and commonly returns a [ticketing.TrustedCaller]. The
+	// zero Caller, and [ticketing.CodeAuthenticationFailed], give a 401. Any other code gives its status of section 7, and
+	// any other error a 500. It is called concurrently. Defaults to the holder of the API key.
 	Caller func(*http.Request) (ticketing.Caller, error)
 	// Prefix is the path of the API, without escapes; "/" means the root. Defaults to [DefaultPrefix].
 	Prefix string
-	// Title is the name of the service on the pages /docs and /guide: at most 60 printable characters on one line, or New
-	// panics. Defaults to "Ticketing". The title of openapi.json is the contract's and stays.
+	// Title is the name of the service on the pages /docs and /guide: at most 60 printable characters on one line.
+	// Otherwise New panics. Defaults to "Ticketing". The title of openapi.json is the contract's and stays.
 	Title string
-	// RateLimit is how many requests a client may make in a [RateWindow]. Negative means any number. Defaults to
+	// RateLimit is how many requests a client may make in a [RateWindow]. A negative number means no limit. Defaults to
 	// [DefaultRateLimit].
 	RateLimit int
-	// Counter counts the requests of clients. Defaults to one in memory, which is right for one process.
+	// Counter counts the requests of clients. Defaults to a counter in memory, which is right for one process.
 	Counter Counter
-	// ClientKey returns the key that a client is counted under for the rate limit. Defaults to the address that the
-	// request came from. An IPv6 address counts by its /64, since one customer commonly holds all of that, and by its
-	// /56 at eight times the limit.
+	// ClientKey returns the key that a client's requests are counted under for the rate limit. Defaults to the address
+	// that the request came from. An IPv6 address counts by its /64, since one customer commonly holds all of that, and by
+	// its /56 at eight times the limit.
 	ClientKey func(*http.Request) string
 	// TrustedProxies are the addresses whose X-Forwarded-For is trusted. The client is then the rightmost address in it
 	// that is none of these. An entry may carry a port, which is dropped. If an entry cannot be parsed, all clients of
-	// that proxy are counted as one, and Logger gets a warning, once. Defaults to none: the header is not read.
+	// that proxy share one limit, and Logger gets one warning. Defaults to none: the header is not read.
 	TrustedProxies []netip.Prefix
-	// MaxBodyBytes is the size of the largest body that is read. Defaults to [DefaultMaxBodyBytes].
+	// MaxBodyBytes is the size of the largest request body that is read, in bytes. Defaults to [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
-	// Logger logs each request (id, method, route, status, code, duration, company) and each internal error, once. It
-	// never gets a key, a buyer, a query or a body. Defaults to no log.
+	// Logger logs each request (id, method, route, status, code, duration, company) and each internal error, once. The log
+	// never contains a key, a buyer, a query or a body. Defaults to no log.
 	Logger *slog.Logger
-	// OnRequest is called with each answer after it was sent, for metrics. It is called from many goroutines at once.
-	// Defaults to none.
+	// OnRequest is called with each answer after it was sent, for metrics. It is called concurrently. Defaults to none.
 	OnRequest func(context.Context, Answer)
-	// NewRequestID makes the id of a request that has none. Defaults to random UUIDs.
+	// NewRequestID makes the id of a request that came without a valid one. Defaults to random UUIDs.
 	NewRequestID func() string
 	// Clock returns the time for the rate limit and for durations. Defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Answer describes the answer to one request. Its texts have few values, so they can label a metric.
+// Answer describes the answer to one request. Its strings have few values, so they can label a metric.
 type Answer struct {
-	// Method and Route are the operation or document as the contract writes it, such as "GET" and "/events/:eventId".
-	// Both are empty if there is none, and if the rate limit refused the request first. A HEAD counts as its GET.
+	// Method and Route are the operation or document as the contract writes it, such as "GET" and "/events/:eventId". Both
+	// are empty if the request matches none, and if the rate limit refused it first. A HEAD counts as its GET.
 	Method, Route string
 	Status        int
 	Code          ticketing.Code // empty for a success
@@ -133,8 +148,8 @@ type api struct {
 	now       func() time.Time
 }
 
-// New returns the handler of the contract over a service. It starts nothing. It panics when the service is nil, when
-// a trusted proxy is the zero prefix, and when the title is malformed.
+// New returns the handler of the API over a service. It starts nothing. The handler is safe for concurrent use. New
+// panics when the service is nil, when a trusted proxy is the zero prefix, and when the title is malformed.
 func New(svc *ticketing.Service, config *Config) http.Handler {
 	if svc == nil {
 		panic("httpapi: a handler needs a service")
@@ -185,7 +200,7 @@ func New(svc *ticketing.Service, config *Config) http.Handler {
 	return a
 }
 
-// normalPrefix returns the prefix with a leading slash and no trailing one, so that the root is empty.
+// normalPrefix returns the prefix with a leading slash and without a trailing one. The root becomes "".
 func normalPrefix(prefix string) string {
 	if trimmed := strings.Trim(prefix, "/"); trimmed != "" {
 		return "/" + trimmed

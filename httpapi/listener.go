@@ -14,13 +14,12 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Listener lets a server send the contract's envelope, as a 400 INVALID_REQUEST, also for a request that net/http
-// refuses itself because it cannot parse it: a malformed escape in the path, a header that is too long, no Host, an
-// unknown Expect. No handler ever sees such a request. Wrap the listener that the server serves.
+// Listener returns a listener for a server of the handler. For a request that net/http refuses itself, it sends the
+// contract's envelope, as a 400 INVALID_REQUEST. net/http refuses what it cannot parse: a malformed escape in the path,
+// a header that is too long, no Host, an unknown Expect. No handler ever sees such a request.
 //
 // For TLS, wrap the listener of the decrypted connections, and call Serve, not ServeTLS. A client that speaks plain
-// HTTP to it gets the envelope in plain HTTP, too. The connections speak HTTP/1.1 alone, and requests have no TLS
-// state:
+// HTTP to it gets the envelope in plain HTTP, too. The connections speak only HTTP/1.1, and requests have no TLS state:
 //
 //	config := &tls.Config{Certificates: certificates, NextProtos: []string{"http/1.1"}}
 //	server.Serve(httpapi.Listener(tls.NewListener(listener, config)))
@@ -40,7 +39,7 @@ func (l listener) Accept() (net.Conn, error) {
 type conn struct{ net.Conn }
 
 // The limits of what is read after the answer to a client that speaks plain HTTP to a port with TLS. Closing a
-// connection that has more to read resets it, and the client would lose the answer.
+// connection with unread data resets it, and the client would lose the answer.
 const (
 	plainAfterwards = 256 << 10
 	plainPatience   = 500 * time.Millisecond
@@ -61,7 +60,7 @@ func (c conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// isPlain reports whether what should be the header of a TLS record is the beginning of a request in HTTP.
+// isPlain reports whether the bytes at the place of a TLS record's header are the beginning of a plain HTTP request.
 func isPlain(header [5]byte) bool {
 	switch string(header[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
@@ -71,11 +70,11 @@ func isPlain(header [5]byte) bool {
 	}
 }
 
-// plainRefusal is the end of the head of an answer that net/http itself writes. net/http writes it in one Write and
-// without a Date, which every answer of a handler has.
+// plainRefusal is the end of the head of an answer that net/http itself writes. net/http sends that answer in one Write
+// and without a Date. Every answer of a handler has a Date.
 const plainRefusal = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
-// Write writes p, but replaces a refusal that net/http itself writes by the envelope.
+// Write writes p. If p is a refusal that net/http itself made, it writes the envelope in its place.
 func (c conn) Write(p []byte) (int, error) {
 	if !isPlainRefusal(p) && !isRefusedExpectation(p) {
 		return c.Conn.Write(p)
@@ -104,14 +103,14 @@ func isPlainRefusal(p []byte) bool {
 	return end > 0 && bytes.HasPrefix(p[end:], []byte(plainRefusal))
 }
 
-// isRefusedExpectation reports whether an answer is what net/http writes to an Expect that it does not know. No answer
-// of the contract has this status.
+// isRefusedExpectation reports whether an answer is the one that net/http writes to an unknown Expect. No answer of the
+// contract has this status.
 func isRefusedExpectation(p []byte) bool {
 	return bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && bytes.Contains(p, []byte("\r\nContent-Length: 0\r\n")) &&
 		bytes.HasSuffix(p, []byte("\r\n\r\n"))
 }
 
-// CloseWrite closes the writing side only, so that a client that is still sending reads the answer before the end.
+// CloseWrite closes only the writing side, so that a client that is still sending can read the answer first.
 func (c conn) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {

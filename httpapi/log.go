@@ -40,7 +40,8 @@ func (x *exchange) report(ctx context.Context, status int, code ticketing.Code) 
 	}
 }
 
-// knownMethod keeps method names that a client invents out of the log.
+// knownMethod returns the method, or one fixed name for every unknown method, so that clients cannot fill the log with
+// names.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -67,7 +68,7 @@ type panicError struct {
 	stack string
 }
 
-// newPanicError keeps only the text of runtime errors: any other value may hold what must not be logged.
+// newPanicError keeps the text of a runtime error only. Any other value may hold what must not be logged.
 func newPanicError(v any) *panicError {
 	text := fmt.Sprintf("panic of type %T", v)
 	if fault, ok := v.(runtime.Error); ok {

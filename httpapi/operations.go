@@ -52,8 +52,8 @@ func operations() []operation {
 	}
 }
 
-// newRouter returns a router that is used through Lookup only: as a handler it would clean paths, redirect, and send
-// 405. Its handles put the operation or document into the exchange that they get.
+// newRouter returns a router for lookups only: as a handler it would clean paths, redirect, and send 405. Its handles
+// store the operation or document in the exchange that they get.
 func newRouter(operations []operation, documents []*document) *httprouter.Router {
 	router := httprouter.New()
 	for _, op := range operations {
@@ -74,7 +74,7 @@ var errUnknownPath = &ticketing.Error{
 	Code: ticketing.CodeNotFound, Message: "There is no such path and method.",
 }
 
-// find looks the operation up by the path as it was sent, so that an escaped slash stays within its segment. No path
+// find looks up the operation by the path as it was sent, so that an escaped slash stays within its segment. No path
 // parameter is empty.
 func (x *exchange) find() bool {
 	path, under := strings.CutPrefix(sentPath(x.r.URL), x.api.prefix)
@@ -95,7 +95,7 @@ func (x *exchange) find() bool {
 }
 
 // sentPath returns the path with the escapes that it was sent with. URL.EscapedPath loses them if the path holds a
-// character that should have been escaped and was not, such as "|": an escaped slash beside it would then look bare.
+// character that should have been escaped and was not, such as "|". An escaped slash would then look like a plain one.
 func sentPath(u *url.URL) string {
 	if u.RawPath != "" {
 		if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path {

@@ -24,10 +24,10 @@ type parameter struct {
 	known       bool
 }
 
-// noCursor is not in a cursor's alphabet: the service refuses it as it refuses every cursor that it did not make.
+// noCursor holds a character that no cursor has, so the service refuses it as malformed.
 const noCursor = "."
 
-// readQuery splits the query once. url.ParseQuery would drop malformed parameters.
+// readQuery parses the query once. It does not use url.ParseQuery, which would drop malformed parameters.
 func (q *request) readQuery() {
 	if q.query.read {
 		return
@@ -48,7 +48,7 @@ func (q *request) readQuery() {
 	}
 }
 
-// parameter returns a parameter and reports whether it was sent. One that was sent twice is refused.
+// parameter returns a parameter and reports whether it was sent. It refuses a parameter that was sent twice.
 func (q *request) parameter(name string) (string, bool) {
 	q.readQuery()
 	var value string
@@ -87,7 +87,7 @@ func (q *request) pageParams() ticketing.PageParams {
 		}
 	}
 	if text, sent := q.parameter("cursor"); sent {
-		// An empty cursor is malformed, but for a Go caller it means the first page.
+		// An empty cursor is malformed, but in the Go API it means the first page.
 		params.Cursor = cmp.Or(text, noCursor)
 	}
 	return params
@@ -102,7 +102,7 @@ func parseLimit(text string) int {
 	return limit
 }
 
-// queryID reads a parameter that is an id; the zero id if it was not sent.
+// queryID reads a parameter that is an id. It returns the zero id if the parameter was not sent.
 func (q *request) queryID(name string) uuid.UUID {
 	text, sent := q.parameter(name)
 	if !sent {

@@ -9,18 +9,19 @@ import (
 	"github.com/floatgate/ticketing/internal/ratewindow"
 )
 
-// RateWindow is how long a client's requests are counted together (section 8).
+// RateWindow is the length of the window in which a client's requests are counted (section 8).
 const RateWindow = ratewindow.Window
 
-// Counter counts the requests of clients in fixed windows of [RateWindow]. A client's window begins with its first
-// request, and with its first one after the window before ended. A Counter must be safe for concurrent use.
+// Counter counts the requests of clients in fixed windows of [RateWindow]. The first request of a client begins its
+// window, and so does the first one after a window has ended. A Counter must be safe for concurrent use.
 //
-// The default counts in memory, each process for itself. One over a shared database holds the limit across processes.
+// The default counter is in memory, so each process counts for itself. A counter over a shared database holds the limit
+// across processes.
 type Counter interface {
 	// Count adds a request of a client. It returns the number of requests in the client's window, and when the window
-	// ends. An error is logged and lets the request pass. If [Config.ClientKey] is the default, a request from an IPv6
-	// address is counted twice: for its /64, and if that is within its limit for its /56, which is a separate client to
-	// the Counter.
+	// ends. An error is logged and the request passes. If [Config.ClientKey] is the default, a request from an IPv6
+	// address is counted for its /64. If that is within its limit, the request is counted for its /56, too, which is a
+	// separate client to the Counter.
 	Count(ctx context.Context, client string, now time.Time) (requests int, ends time.Time, err error)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
-// request reads the parts of a request for its operation and collects their violations. What cannot be read is the zero
-// value. The operation calls valid before it uses what it read.
+// request reads the parts of a request for its operation and collects their violations. A part that cannot be read is
+// the zero value. The operation calls valid before it uses what it read.
 type request struct {
 	*exchange
 

@@ -9,7 +9,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// amount reads a money string (section 2.1).
+// amount reads an amount of money (section 2.1).
 func amount(at strictjson.Place, value jsontext.Value) money.Amount {
 	return strictjson.ParseString(at, value, money.Parse)
 }
