@@ -32,9 +32,9 @@ const (
 // ErrChain means that an entry does not follow the one before it: see [Verifier.Add].
 var ErrChain = errors.New("ledger: the chain is not whole")
 
-// BundleWriter writes the entries of one company as a bundle: a file that proves, to anyone with the public key and
-// nothing else, that it is complete and who made it. docs/ledger-format.md specifies its bytes. The same entries and
-// key give the same bytes.
+// BundleWriter writes the entries of one company as a bundle. Anyone with the public key can check that the file is
+// complete and who made it, without anything else. docs/ledger-format.md specifies its bytes. The same entries and key
+// give the same bytes.
 //
 // It holds a few kilobytes, however many entries there are. It writes no entry that a [Verifier] finds a problem with.
 // After an error, the bytes written so far are not a bundle.
@@ -58,7 +58,7 @@ func NewBundleWriter(w io.Writer, companyID uuid.UUID) *BundleWriter {
 	return b
 }
 
-// Begin begins a wallet. Each wallet is begun once, and its entries follow, from the first.
+// Begin begins a wallet. Each wallet is begun once, followed by its entries from the first.
 func (b *BundleWriter) Begin(w Wallet) error {
 	if !wellNamed(string(w)) || slices.Contains(b.wallets, w) || len(b.wallets) == maxWallets {
 		return fmt.Errorf("%w: a bundle holds at most %d wallets, each once", ErrMalformed, maxWallets)

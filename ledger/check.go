@@ -24,12 +24,13 @@ const maxProblems = 100
 type BundleCheck struct {
 	// Keys are the public keys that a bundle may be signed with.
 	Keys []ed25519.PublicKey
-	// Against are heads that somebody has kept, such as those of an older bundle: each has to be an entry of this
+	// Against are heads that were kept elsewhere, such as those of an older bundle: each must be an entry of this
 	// bundle.
 	Against *SignedHeads
-	// HeadsAlone accepts the signed heads of a bundle without its entries, which is enough for an older bundle.
+	// HeadsAlone accepts the signed heads of a bundle without its entries. These are enough to compare later bundles
+	// with.
 	HeadsAlone bool
-	// Progress is called now and then with the number of entries read. Defaults to none.
+	// Progress is called from time to time with the number of entries read. Defaults to none.
 	Progress func(entries int64)
 }
 
@@ -40,7 +41,7 @@ type BundleReport struct {
 	Signed  *SignedHeads
 	Wallets int
 	Entries int64
-	// Problems are at most a hundred, and then how many more there are. Without a problem the bundle is what was
+	// Problems lists at most a hundred, followed by the number of the others. Without problems the bundle is as it was
 	// signed, complete and in order.
 	Problems []string
 }
@@ -72,7 +73,7 @@ func (c BundleCheck) Verify(r io.Reader) (BundleReport, error) {
 	return b.report, err
 }
 
-// malformedError means that a file cannot be read further than a line.
+// malformedError means that a file cannot be read beyond a line.
 type malformedError struct {
 	line int64
 	text string

@@ -31,7 +31,7 @@ type Entry struct {
 	// Sequence counts the wallet's entries from 1, without gaps.
 	Sequence int64
 	Kind     Kind
-	// Amount is signed: a debit is negative. A movement of nothing is legal.
+	// Amount is signed: a debit is negative. It may be zero.
 	Amount money.Amount
 	// Before and After are the balances around the movement, After being
 	// Before plus Amount.
@@ -46,7 +46,7 @@ type Entry struct {
 	Hash Hash
 }
 
-// Sum returns the SHA-256 of the entry's bytes. It does not look at e.Hash.
+// Sum returns the SHA-256 of the entry's bytes. It ignores e.Hash.
 func (e Entry) Sum() Hash {
 	var buf [maxBytes]byte
 	return sha256.Sum256(e.appendBytes(buf[:0]))
@@ -88,8 +88,8 @@ func (e *Entry) appendBytes(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// malformed returns why the entry's text or time has no form in the bytes, or
-// "" if all have. The result quotes nothing of the entry.
+// malformed returns why the entry's text or time cannot be written in the
+// bytes, or "" if it can. The result quotes nothing of the entry.
 func (e *Entry) malformed() string {
 	switch {
 	case !wellNamed(string(e.Wallet)):

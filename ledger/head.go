@@ -27,8 +27,8 @@ type Head struct {
 	At time.Time
 }
 
-// Genesis returns the head of a wallet that never moved: sequence 0, balance
-// 0 and the genesis hash that the package comment specifies. Append refuses a
+// Genesis returns the head of a wallet that has no entry: sequence 0, balance 0
+// and the genesis hash that the package comment specifies. Append refuses a
 // malformed wallet.
 func Genesis(companyID uuid.UUID, w Wallet) Head {
 	var buf [maxBytes]byte

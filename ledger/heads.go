@@ -17,8 +17,7 @@ import (
 const headsPrefix = "ticketing-ledger-heads/v1\n"
 
 // SignedHeads are the last lines of a bundle: the ends of a company's chains, and a signature that covers them and the
-// rest of the bundle. They are worth keeping by themselves: they show later whether the history before them was
-// rewritten.
+// rest of the bundle. Keep them apart from the bundle: later they show whether the history before them was rewritten.
 type SignedHeads struct {
 	CompanyID uuid.UUID
 	Heads     []Head
@@ -120,7 +119,7 @@ func ParsePublicKey(s string) (ed25519.PublicKey, error) {
 	return ed25519.PublicKey(h[:]), nil
 }
 
-// continued returns why a chain does not continue the head h, which somebody has kept, or "". The entry found is the
+// continued returns why a chain does not continue the head h, which was kept elsewhere, or "". The entry found is the
 // one of the chain with the head's sequence, or nil if the chain is shorter.
 func (h *Head) continued(found *Entry) string {
 	switch {

@@ -76,7 +76,7 @@ type Wallet string
 const (
 	// Float pays for checkouts; the company funds it.
 	Float Wallet = "FLOAT"
-	// Earnings gathers the company's commission.
+	// Earnings collects the company's commission.
 	Earnings Wallet = "EARNINGS"
 )
 
@@ -110,7 +110,7 @@ const (
 
 // The errors of [Head.Append], for [errors.Is].
 var (
-	// ErrMalformed means that a field has no form in the bytes.
+	// ErrMalformed means that a field cannot be written in the bytes.
 	ErrMalformed = errors.New("ledger: malformed movement")
 	// ErrInsufficient means that the balance would fall below zero.
 	ErrInsufficient = errors.New("ledger: balance would be negative")

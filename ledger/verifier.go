@@ -21,8 +21,8 @@ type Problem struct {
 	Text      string
 }
 
-// String returns the problem as one line. It quotes a wallet that is not well
-// formed; the text quotes nothing but numbers, times and hashes.
+// String returns the problem as one line. It quotes the wallet's name if that
+// is malformed. The text quotes nothing but numbers, times and hashes.
 func (p Problem) String() string {
 	wallet := string(p.Wallet)
 	if !wellNamed(wallet) {
@@ -54,16 +54,17 @@ type chainKey struct {
 	wallet    Wallet
 }
 
-// A chain holds where a wallet's next entry may be. In order that is one
-// place. After an entry out of order there are more, so that the entries after
-// it get no problem: the first place is after that entry.
+// A chain holds where a wallet's next entry may be. While the entries are in
+// order that is one place. After an entry out of order there are more, so that
+// the entries after it get no problem. The first place is the one after that
+// entry.
 type chain struct {
 	last   Head
 	places []place
 }
 
-// A place is the end of a chain as the next entry must find it. If the entry
-// before was wrong in itself, the next may follow either its values or the
+// A place is the end of a chain as the next entry must continue it. If the
+// entry before was wrong, the next one may follow either its values or the
 // values that it should have had.
 type place struct {
 	sequence          int64
@@ -78,12 +79,12 @@ func NewVerifier() *Verifier {
 	return &Verifier{chains: make(map[chainKey]*chain)}
 }
 
-// Add checks the next entry of a wallet and returns what is wrong with it: a
-// field that is malformed, a balance that is negative, too large or not the
-// sum, a hash that is not that of its bytes; and, against the entry before, a
-// gap or a repeated sequence, another previous hash, another balance, a time
-// that runs back. A problem is reported at the entry that has it: the entries
-// after it get no problem for following it.
+// Add checks the next entry of a wallet and returns what is wrong with it. An
+// entry by itself may have a malformed field, a balance that is negative, too
+// large or not the sum, or a hash that is not that of its bytes. Against the
+// entry before it may have a gap or a repeated sequence, another previous hash,
+// another balance, or an earlier time. A problem is reported only at the entry
+// that has it.
 func (v *Verifier) Add(e Entry) []Problem {
 	v.entries++
 	c := v.chain(e.CompanyID, e.Wallet)
@@ -113,7 +114,7 @@ func (v *Verifier) Add(e Entry) []Problem {
 	}
 	c.places = append(c.places[:0], next)
 	if e.Sequence != from.sequence+1 {
-		// Either this entry is one too many, or its number is wrong.
+		// Either this entry is one too many, or its sequence is wrong.
 		renumbered := next
 		renumbered.sequence = from.sequence + 1
 		c.places = append(c.places, from, renumbered)
@@ -124,10 +125,10 @@ func (v *Verifier) Add(e Entry) []Problem {
 	return v.report(e.CompanyID, e.Wallet, e.Sequence, texts)
 }
 
-// Match compares a head that was kept beside the entries, or elsewhere, with
+// Match compares a head that was kept, beside the entries or elsewhere, with
 // the end of the chain as it was added. It finds what the entries alone cannot
-// show: some missing at the end, or all of them. A wallet without an entry
-// matches its [Genesis]; the time of such a head is ignored.
+// show: that entries are missing at the end, or that all are. A wallet without
+// an entry matches its [Genesis]; the time of such a head is ignored.
 func (v *Verifier) Match(h Head) []Problem {
 	places := []place{genesisPlace(h.CompanyID, h.Wallet)}
 	if c := v.chains[chainKey{h.CompanyID, h.Wallet}]; c != nil {
@@ -200,8 +201,9 @@ func (v *Verifier) report(companyID uuid.UUID, w Wallet, sequence int64, texts [
 	return problems
 }
 
-// locate returns the place that e follows and what is wrong with e there. If
-// it fits none, it is compared with the one with its sequence, else the first.
+// locate returns the place that e follows and what is wrong with e there. If e
+// follows none, locate compares it with the place of its sequence, or else with
+// the first one.
 func (c *chain) locate(e *Entry) (place, []string) {
 	best := c.places[0]
 	bestWrong := best.misplaced(e)
@@ -259,7 +261,8 @@ func (p *place) mismatch(h *Head) []string {
 	return texts
 }
 
-// misreckoned returns what is wrong with the entry's numbers by themselves.
+// misreckoned returns what is wrong with the entry's numbers, without the entry
+// before.
 func (e *Entry) misreckoned() []string {
 	var texts []string
 	for _, b := range []struct {
