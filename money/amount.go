@@ -7,7 +7,7 @@ import (
 )
 
 // Amount is a sum in kobo, a hundredth of a naira. It may be negative, as a
-// ledger's debits are. The type itself bounds nothing: [Parse] bounds input,
+// ledger's debits are. The type itself has no bounds: [Parse] bounds input,
 // [Amount.Add] and [Amount.Times] bound what is computed.
 type Amount int64
 

@@ -29,15 +29,15 @@ func (a Amount) AppendJSON(b []byte) []byte {
 }
 
 // UnmarshalJSON reads what [Amount.MarshalJSON] wrote, from -[MaxBalance] to
-// [MaxBalance]. It is for results, exports and answers of the service itself;
-// a client's money is a string, which [Parse] parses.
+// [MaxBalance]. It is for results, exports and responses of the service itself.
+// Money from a client is a string, which [Parse] parses.
 //
 // Spaces between the tokens and the order of the members are free, as JSON
-// allows, and other members are ignored, since a later service may add them
-// (section 9). All else is strict: both members once, their names in this case,
-// exactly two decimals, no "-0.00", the currency "NGN". A null is refused, too,
-// unlike in other types of package json. The error is [ErrObject], and a keeps
-// its value.
+// allows. Other members are ignored, since a later service may add them
+// (section 9). Everything else is strict: both members once, their names in
+// this case, exactly two decimals, no "-0.00", the currency "NGN". A null is
+// refused, too, unlike in other types of package json. The error is
+// [ErrObject], and a keeps its value.
 func (a *Amount) UnmarshalJSON(data []byte) error {
 	members, ok := objectMembers(data)
 	if !ok || members["currency"] != Currency {

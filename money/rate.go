@@ -10,8 +10,8 @@ import (
 	"github.com/ericlagergren/decimal"
 )
 
-// Unit is the unit of a rate's value. It must always be read: no rate is
-// guessed from its value (Section 2.6).
+// Unit is the unit of a rate's value. Always read it: a value has no meaning
+// without its unit (Section 2.6).
 type Unit string
 
 const (
