@@ -22,14 +22,14 @@ const (
 	UserAgent   = "Service-Webhooks/1.0"
 )
 
-// ErrMismatch means that a header names another event, or another type, than the signed body.
+// ErrMismatch means that a header has another event id or type than the signed body.
 var ErrMismatch = errors.New("webhook: the headers and the body name different events")
 
 // Delivery is an event as it came: verified, with headers that match its body.
 type Delivery struct {
 	// Event is what happened. A receiver detects duplicates by its ID.
 	Event Event
-	// ID is the delivery's id, for a look-up at the sender. No signature covers it: decide nothing by it.
+	// ID is the delivery's id, for a look-up at the sender. No signature covers it: do not base a decision on it.
 	ID string
 	// SignedAt is when this attempt was signed, to the second.
 	SignedAt time.Time
@@ -39,8 +39,7 @@ type Delivery struct {
 
 // Receive reads the delivery of a request. It reads the raw body first, at most [MaxBody] bytes of it, verifies it with
 // [Verify], and only then parses it. The api_version must be "v1", and id and type must equal those of the headers
-// (section 6.4, item 6). The method, the path and everything else of the request are for
-// the caller to check.
+// (section 6.4, item 6). The caller checks the method, the path and everything else of the request.
 //
 // The error is one of [Verify], of [ParseEvent], [ErrMismatch], or that of reading the body. None repeats what was
 // sent.
@@ -71,7 +70,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		return nil, ErrTooLarge
 	}
-	if r.Body == nil { // Of a request that was made by hand.
+	if r.Body == nil { // The request was made by hand.
 		return nil, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
@@ -84,7 +83,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// single returns the value of a header that is there once. Of two values, it is unknown which one was meant.
+// single returns the value of a header that occurs once. With two values, nobody knows which one was meant.
 func single(header http.Header, name string) (string, bool) {
 	values := header.Values(name)
 	if len(values) != 1 {

@@ -55,7 +55,7 @@ func NewEvent(id string, at time.Time, data any) Event {
 	}
 }
 
-// typeOf returns the type of an event with this data, or "" for data that is not of this package.
+// typeOf returns the type of an event with this data, or "" if the data is not of this package.
 func typeOf(data any) string {
 	switch data.(type) {
 	case OrderCreated:

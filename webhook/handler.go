@@ -25,11 +25,11 @@ func FixedSecrets(secrets ...string) Secrets {
 type HandlerConfig struct {
 	// Clock returns the time that signatures are compared with. Defaults to time.Now.
 	Clock func() time.Time
-	// OnError is called with every request that was not accepted, and why. The error is one of [Receive], or one that
-	// begins with "webhook: secrets: " or "webhook: accept: " around the error of that function. After a panic it is
-	// "webhook: accept panicked with a " and the type of the value, whose text may hold a body. OnError is then called
-	// in the goroutine and on the stack of the panic, so that runtime/debug.Stack shows where. The texts of this
-	// package hold nothing of the request's body and no secret. Defaults to none.
+	// OnError is called with every request that was not accepted, and with the reason. The error is one of [Receive],
+	// or one that begins with "webhook: secrets: " or "webhook: accept: " and wraps the error of that function. After a
+	// panic it is "webhook: accept panicked with a " and the type of the value, since the value's text may hold a body.
+	// OnError is then called in the goroutine and on the stack of the panic, so that runtime/debug.Stack shows where.
+	// The texts of this package hold nothing of the request's body and no secret. Defaults to none.
 	OnError func(r *http.Request, err error)
 }
 

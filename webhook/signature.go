@@ -22,14 +22,14 @@ const (
 
 // The errors of a signature, for errors.Is.
 var (
-	// ErrSecret means that there is nothing to verify with: no secret was given, or an empty one. It is a fault of the
-	// receiver's settings, not of the sender.
+	// ErrSecret means that no secret was given, or an empty one. The fault is in the receiver's settings, not at the
+	// sender.
 	ErrSecret = errors.New("webhook: no signing secret, or an empty one")
-	// ErrSignatureHeader means that there is no signature, more than one, or one that has not the form of Sign.
+	// ErrSignatureHeader means that there is no signature, more than one, or one that does not have the form of Sign.
 	ErrSignatureHeader = errors.New("webhook: the signature header is missing or malformed")
 	// ErrTimestamp means that the signature was made more than Tolerance before or after now.
 	ErrTimestamp = errors.New("webhook: the signature's time is too far from now")
-	// ErrSignature means that no secret makes this signature of this body: the secret or the body is another one.
+	// ErrSignature means that no secret makes this signature of this body: the secret or the body is a different one.
 	ErrSignature = errors.New("webhook: the signature does not match")
 )
 
@@ -59,13 +59,14 @@ func Sign(secret string, at time.Time, body []byte) string {
 	return "t=" + timestamp + ",v1=" + hex.EncodeToString(digest(secret, timestamp, body))
 }
 
-// Verify returns nil if a body was signed with one of the secrets and near now. The header is the value of
-// [HeaderSignature]. The body is the raw bytes as they came: JSON that was parsed and written again is another body.
+// Verify returns nil if a body was signed with one of the secrets, at a time near now. The header is the value of
+// [HeaderSignature]. The body is the raw bytes as they came: JSON that was parsed and written again has other bytes.
 //
 // The header is "t=", one to twelve ASCII digits, ",v1=" and exactly 64 digits or lower-case letters a to f, and
-// nothing before, between or after them. Its time may differ 300 s from now in either direction, and no more. The
-// digest is computed over the timestamp exactly as it is in the header, including leading zeros, with every secret, and
-// compared in constant time. Several secrets are for a rotation: the header does not say which one made it.
+// nothing before, between or after them. Its time may differ from now by at most 300 s in either direction. The digest
+// is computed over the timestamp exactly as it is in the header, including leading zeros. It is computed with every
+// secret, and compared in constant time. Several secrets are for a rotation: the header does not say which one was
+// used.
 //
 // The error is [ErrSecret], [ErrSignatureHeader], [ErrTimestamp] or [ErrSignature], checked in this order.
 func Verify(header string, body []byte, now time.Time, secrets ...string) error {
@@ -75,7 +76,7 @@ func Verify(header string, body []byte, now time.Time, secrets ...string) error 
 
 // verify returns the time of the signature.
 func verify(header string, body []byte, now time.Time, secrets []string) (time.Time, error) {
-	if len(secrets) == 0 || slices.Contains(secrets, "") { // Everyone has the empty one.
+	if len(secrets) == 0 || slices.Contains(secrets, "") { // Anyone could sign with the empty one.
 		return time.Time{}, ErrSecret
 	}
 	timestamp, sent, ok := parseSignature(header)
@@ -83,7 +84,7 @@ func verify(header string, body []byte, now time.Time, secrets []string) (time.T
 		return time.Time{}, ErrSignatureHeader
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil { // There is no digit.
+	if err != nil { // There are no digits.
 		return time.Time{}, ErrSignatureHeader
 	}
 	at := time.Unix(seconds, 0).UTC()
