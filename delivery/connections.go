@@ -6,8 +6,8 @@ import (
 )
 
 // connections counts the open connections and the attempts in progress, so that closing the sender leaves nothing open.
-// The transport alone would leave some: it takes a connection for busy for a moment after its last answer, and goes on
-// connecting when no request waits any more.
+// The transport alone would leave some: for a moment after the last response it still takes a connection for busy, and
+// it goes on connecting after the request that needed it has ended.
 type connections struct {
 	mu       sync.Mutex // It guards all fields below.
 	closed   bool
@@ -55,7 +55,7 @@ func (c *connections) close() {
 	c.sweep()
 }
 
-// add records a new connection. It closes the connection if the sender is closed and no attempt is left.
+// add records a new connection. It closes the connection if the sender is closed and no attempt is in progress.
 func (c *connections) add(conn net.Conn) net.Conn {
 	known := &connection{Conn: conn, of: c}
 	c.mu.Lock()
@@ -79,6 +79,6 @@ func (c *connections) sweep() {
 	}
 	c.mu.Unlock()
 	for _, conn := range left {
-		_ = conn.Close() // It was idle: no byte is lost.
+		_ = conn.Close() // It was idle, so no byte is lost.
 	}
 }

@@ -29,12 +29,12 @@ import (
 const MaxTimeout = 10 * time.Second
 
 const (
-	// maxBody is how much of an answer's body is read (section 6.3), and patience how long the sender waits for it
-	// after the status has arrived. The body decides nothing: it is read so that the connection can be used again.
+	// maxBody is how much of a response's body is read (section 6.3), and patience is how long the sender waits for it
+	// after the status has arrived. The body is read only so that the connection can be used again.
 	maxBody  = 64 << 10
 	patience = time.Second
 
-	// maxHeader bounds an answer's header, including all 1xx answers before it.
+	// maxHeader bounds a response's header, including all 1xx responses before it.
 	maxHeader = 64 << 10
 
 	maxIdle        = 1024
@@ -42,13 +42,13 @@ const (
 	idleTimeout    = 55 * time.Second
 	maxSessions    = 1024
 
-	// An HTTP/2 connection that is silent for pingAfter gets a ping: a connection that was cut without notice would
-	// lose every delivery to its host.
+	// An HTTP/2 connection that is silent for pingAfter gets a ping. Otherwise a connection that was cut without notice
+	// would lose every delivery to its host.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
-// Resolver finds the addresses of a name; a [net.Resolver] is one. It is called with the network "ip". Its answer is
-// checked like any other.
+// Resolver finds the addresses of a name; a [net.Resolver] is one. It is called with the network "ip". The addresses
+// that it returns are checked like any other.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -61,14 +61,14 @@ type Config struct {
 	// DNSTimeout bounds the look-up of a name, and ConnectTimeout connecting to its addresses, one after the other.
 	// Both are within Timeout. They default to 6 s and 5 s.
 	DNSTimeout, ConnectTimeout time.Duration
-	// AllowPrivate opens loopback, private and unique-local addresses, localhost, other local names and IP literals. It
-	// is for development only: with it, anyone who may register an endpoint reaches what this machine reaches. TLS is
-	// verified all the same. Defaults to public addresses only.
+	// AllowPrivate allows loopback, private and unique-local addresses, localhost, other local names and IP literals.
+	// It is for development only: with it, anyone who may register an endpoint reaches what this machine reaches. TLS
+	// is still verified. Defaults to public addresses only.
 	AllowPrivate bool
-	// Denied prefixes are never connected to, even where AllowPrivate is set. They are above all public addresses that
-	// lead into the host's own network. Defaults to none.
+	// Denied prefixes are never connected to, even with AllowPrivate. They are mainly for public addresses that lead
+	// into the host's own network. Defaults to none.
 	Denied []netip.Prefix
-	// Dial makes connections in place of a [net.Dialer], for a way out through a proxy or from a certain address. It is
+	// Dial makes connections in place of a [net.Dialer], to connect through a proxy or from a certain address. It is
 	// called with the network "tcp" and an address that was resolved and checked, such as "93.184.216.34:443". It must
 	// connect to exactly that address: a proxy that got the name instead would resolve it again, without the checks of
 	// this package. The returned connection is not checked again, since its other end may be the proxy. TLS runs over
@@ -121,8 +121,7 @@ func New(config *Config) (*Sender, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	s.transport = &http.Transport{
-		// Neither a proxy nor compression: a proxy would get the name, and compression adds a header that the contract
-		// does not have.
+		// No proxy: it would get the name. No compression: it adds a header that the contract does not have.
 		Proxy:              nil,
 		DisableCompression: true,
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -162,7 +161,7 @@ func (c *Config) check() error {
 // Post makes one attempt, as [ticketing.Sender] specifies. Its error is an [*Error].
 //
 // A request is sent a second time only if the first was certainly not handled: if a kept connection was closed before a
-// byte was written, or if an HTTP/2 receiver says that it refused the request.
+// byte was written, or if an HTTP/2 receiver reports that it refused the request.
 func (s *Sender) Post(ctx context.Context, attempt ticketing.WebhookRequest) (status int, err error) {
 	if !s.connections.begin() {
 		return 0, explain(ctx, errClosed)
@@ -203,8 +202,8 @@ type answer struct {
 }
 
 // exchange sends the request, passes the status to answered, and reads the body so that the connection can be used
-// again. It reads no large body, and reads no longer than the request's context lasts. Post does not have to wait for
-// it: closing a connection sends a farewell first, and a receiver that reads nothing delays that by seconds.
+// again. It reads at most maxBody bytes, and no longer than the request's context lasts. Post does not wait for it:
+// closing a connection first sends a TLS alert, and a receiver that reads nothing delays that by seconds.
 func (s *Sender) exchange(request *http.Request, answered chan<- answer, over chan<- struct{}) {
 	defer close(over)
 	response, err := s.transport.RoundTrip(request)
@@ -240,8 +239,8 @@ func (s *Sender) request(ctx context.Context, attempt ticketing.WebhookRequest) 
 	return request, nil
 }
 
-// dial connects and does the TLS handshake. It has its own timeout: the transport finishes a connection after the
-// request that began it has ended, for the next request to use.
+// dial connects and does the TLS handshake. It has its own timeout: the transport finishes a connection even after the
+// request that began it has ended, and the next request uses it.
 func (s *Sender) dial(
 	ctx context.Context, dialer *safedial.Dialer, secure *tls.Config, network, address string,
 ) (net.Conn, error) {
@@ -269,9 +268,9 @@ func (s *Sender) dial(
 // CloseIdleConnections closes the connections that no attempt uses.
 func (s *Sender) CloseIdleConnections() { s.transport.CloseIdleConnections() }
 
-// Close lets the attempts in progress end by themselves, and closes all connections when the last of them is over. It
-// does not wait for them. From then on Post fails with an error that wraps [context.Canceled]: the service does not
-// count such an attempt. Close may be called again, and never fails.
+// Close closes all connections when the last attempt in progress is over. It neither interrupts the attempts nor waits
+// for them. From then on Post fails with an error that wraps [context.Canceled]: the service does not count such an
+// attempt. Close may be called again, and never fails.
 func (s *Sender) Close() error {
 	s.connections.close()
 	s.transport.CloseIdleConnections()

@@ -59,10 +59,10 @@ func (e *Error) Error() string {
 // operator only.
 func (e *Error) Unwrap() error { return e.cause }
 
-// errClosed says, as a cancelled context would, that this side ended the attempt.
+// errClosed means that this side ended the attempt. It wraps context.Canceled, as a cancelled context would.
 var errClosed = fmt.Errorf("delivery: the sender is closed: %w", context.Canceled)
 
-// handshakeError marks an error of the TLS handshake, which its cause alone does not show.
+// handshakeError marks an error of the TLS handshake. Its cause alone does not show that it is one.
 type handshakeError struct{ cause error }
 
 func (e *handshakeError) Error() string { return "TLS handshake: " + e.cause.Error() }
@@ -110,8 +110,8 @@ const (
 	faultHeader
 )
 
-// answerFault returns what is wrong with an answer. These errors have unexported types of net/http, so their texts are
-// matched. They are matched from the beginning, since text of the receiver may follow.
+// answerFault returns what is wrong with a response. These errors have unexported types of net/http, so their texts are
+// matched, from the beginning, since text of the receiver may follow.
 func answerFault(err error) fault {
 	if isClosed(err) {
 		return faultClosed
