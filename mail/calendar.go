@@ -9,12 +9,12 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// calendarEntry returns the event as an iCalendar object (RFC 5545), or nil if its start is no moment: the schedule
-// lacks its date, its start or its zone.
+// calendarEntry returns the event as an iCalendar object (RFC 5545). It is nil if the schedule lacks its date, its
+// start or its zone, so that the start is not a moment.
 //
-// The entry has no method, since the mail is no invitation to answer. Its UID is made of the event alone: a mail that
-// is sent again, or another order for the event, changes the entry and adds no second one. The sequence grows with
-// each change of the event: it is the minute of the change.
+// The entry has no method, since the mail is not an invitation to reply to. Its UID depends only on the event: a mail
+// that is sent again, or another order for the event, updates the entry and adds no second one. The sequence is the
+// minute of the event's last change, so it grows with each change.
 func calendarEntry(tickets ticketing.TicketMail, page *ticketPage, when span) []byte {
 	if !when.fixed() || !inCalendar(when.start) || !inCalendar(when.end) {
 		return nil
@@ -39,8 +39,8 @@ func calendarEntry(tickets ticketing.TicketMail, page *ticketPage, when span) []
 	return []byte(c.String())
 }
 
-// inCalendar reports whether a moment has the four digits of a year that a calendar has. The zero moment is none and
-// passes.
+// inCalendar reports whether a moment has a year of four digits, as a calendar needs. The zero moment passes: it means
+// that there is none.
 func inCalendar(at time.Time) bool {
 	year := at.UTC().Year()
 	return at.IsZero() || 1 <= year && year <= 9999
@@ -49,12 +49,12 @@ func inCalendar(at time.Time) bool {
 // calendar writes the lines of an iCalendar object.
 type calendar struct{ strings.Builder }
 
-// line writes a line, folded so that none has more than 75 octets, not counting its end. It does not fold within a
+// line writes a line, folded so that no line has more than 75 octets without its end. It does not fold within a
 // character.
 func (c *calendar) line(name, value string) {
 	const limit = 75
 	rest := name + ":" + value
-	for room := limit; len(rest) > room; room = limit - 1 { // A line that continues begins with a space.
+	for room := limit; len(rest) > room; room = limit - 1 { // A continuation line begins with a space.
 		end := room
 		for !utf8.RuneStart(rest[end]) {
 			end--

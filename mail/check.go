@@ -16,18 +16,19 @@ type Resolver interface {
 
 // DomainReport is what a domain's DNS says about who may send mails from it.
 type DomainReport struct {
-	// SPF are the records that name the servers that may send from the domain (RFC 7208). There should be one: receivers
-	// take none and several for an error.
+	// SPF are the records that name the servers that may send from the domain (RFC 7208). There should be exactly one:
+	// receivers treat none and several as an error.
 	SPF []string
-	// DMARC are the records that say what receivers do with other mails (RFC 7489). There should be one, too.
+	// DMARC are the records that say what receivers do with mails from other servers (RFC 7489). There should be
+	// exactly one, too.
 	DMARC []string
-	// DMARCDomain is the domain that has the DMARC records: the one asked for, or one above it, whose records are for
-	// all below it. Empty: there are none.
+	// DMARCDomain is the domain that has the DMARC records: the one asked for, or one above it, whose records apply to
+	// all domains below it. It is empty if there are none.
 	DMARCDomain string
 }
 
-// CheckDomain looks up the SPF and DMARC records of the domain of a sender's address. A missing record is no error. A
-// look-up that fails is one: it says nothing about the records.
+// CheckDomain looks up the SPF and DMARC records of the domain of a sender's address. A missing record is not an error.
+// A failed look-up is one: it says nothing about the records.
 //
 // Where the domain itself has no DMARC record, that of the nearest domain above it counts, of two labels at least.
 // Receivers may stop earlier, at a suffix under which domains are registered: they do not count a record of "co.uk".
@@ -57,7 +58,7 @@ func CheckDomain(ctx context.Context, domain string, resolver Resolver) (DomainR
 
 // records returns the TXT records of the name that are of the version.
 func records(ctx context.Context, resolver Resolver, name, version string) ([]string, error) {
-	// The dot at the end keeps the search list of this machine out of it.
+	// The dot at the end turns the search list of this machine off.
 	texts, err := resolver.LookupTXT(ctx, name+".")
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return nil, nil

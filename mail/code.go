@@ -12,8 +12,8 @@ import (
 )
 
 // The picture of a code. Each module is a square of modulePixels pixels, so that a row of the picture has one byte for
-// each module. The quiet zone is that of the standard (ISO/IEC 18004), and part of the picture: so it is white also in
-// the dark.
+// each module. The quiet zone is that of the standard (ISO/IEC 18004). It is part of the picture, so that it is white
+// in dark mode, too.
 const (
 	codeVersion  = coding.Version(4) // 33 modules, up to 90 alphanumeric characters at level M
 	codeModules  = 33
@@ -28,14 +28,14 @@ const (
 // repeat the row before.
 type codeEncoder struct {
 	plan *coding.Plan // of the first mask
-	// masks are what a code with another mask has that differs from the code with the first one. It is the same for
-	// every text, since a mask inverts modules by their place alone.
+	// masks are the modules that differ between a code with another mask and the code with the first one. They are the
+	// same for every text, since a mask inverts modules by their position alone.
 	masks [8]modules
 	zlib  *zlib.Writer
 	rows  bytes.Buffer
 }
 
-// newCodeEncoder returns an encoder. It fails only if the version or the level of the code did not exist.
+// newCodeEncoder returns an encoder. It fails only if the version or the level of the code does not exist.
 func newCodeEncoder() (*codeEncoder, error) {
 	e := &codeEncoder{}
 	var first modules
@@ -53,8 +53,8 @@ func newCodeEncoder() (*codeEncoder, error) {
 		}
 		e.masks[mask].invert(&first)
 	}
-	// Level 4 is the fastest that finds most of the repeated rows: 400 bytes. Level 3 makes 700, level 6 takes thrice
-	// as long.
+	// Level 4 is the fastest that finds most of the repeated rows: a picture has 400 bytes. Level 3 makes 700, and
+	// level 6 takes three times as long.
 	var err error
 	e.zlib, err = zlib.NewWriterLevel(&e.rows, 4)
 	return e, err
@@ -142,7 +142,7 @@ func (m *modules) invert(other *modules) {
 	}
 }
 
-// black reports whether the module is black. All outside of the code are white.
+// black reports whether the module is black. All modules outside of the code are white.
 func (m *modules) black(x, y int) bool {
 	return 0 <= y && y < codeModules && 0 <= x && x < codeModules && m[y]&(1<<x) != 0
 }
@@ -168,17 +168,17 @@ func (m *modules) penalty() int {
 			sum += 3 * bits.OnesCount64(same&(same>>1)&right&(1<<(codeModules-1)-1))
 		}
 	}
-	// Ten for each five hundredths that the black modules are away from half of all.
+	// Ten for each five percent that the share of black modules differs from a half.
 	const all = codeModules * codeModules
 	away := 2*black - all
 	return sum + 10*(max(away, -away)*10/all)
 }
 
-// linePenalty returns the penalty of one row or column. Its steps look at all places of the line at once.
+// linePenalty returns the penalty of one row or column. Each step computes all places of the line at once.
 func linePenalty(line uint64) int {
 	const places = 1<<codeModules - 1
-	// Five modules from a place on are equal: a run of n has n-4 of them. It costs 3 for its fifth module, and 1 for
-	// each after it.
+	// Five modules from a place on are equal: a run of n has n-4 of such places. It costs 3 for its fifth module, and 1
+	// for each after it.
 	same := ^(line ^ line>>1) & (places >> 1)
 	runs := same & (same >> 1) & (same >> 2) & (same >> 3)
 	sum := bits.OnesCount64(runs) + 2*bits.OnesCount64(runs&^(runs<<1))

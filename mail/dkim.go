@@ -12,11 +12,11 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// minRSA is the size of the shortest RSA key that signs, in bits. Receivers take no key below 1,024 (RFC 8301).
+// minRSA is the size of the shortest RSA key that signs, in bits. Receivers reject keys below 1,024 (RFC 8301).
 const minRSA = 2048
 
-// maxTag is the longest value of a domain or selector. The library breaks a longer one into two lines, and the
-// signature with it.
+// maxTag is the longest value of a domain or selector. The library breaks a longer one into two lines, which breaks the
+// signature.
 const maxTag = 70
 
 var selectorForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -79,15 +79,15 @@ func ParseDKIMKey(file []byte) (crypto.Signer, error) {
 	return key.(crypto.Signer), nil
 }
 
-// sign has the message signed when it is written. The From header is signed twice, so that none can be added.
+// sign makes the library sign the message as it is written. The From header is signed twice, so that none can be added.
 func (d *DKIM) sign(msg *message) error {
 	if len(msg.domain) > maxTag || !isASCII(msg.domain) {
 		return failed(textUnsignable, nil)
 	}
-	// A signer is of one message: the library writes to it as it signs.
+	// Each message gets its own signer: the library writes to it as it signs.
 	signer := gomail.NewDKIMSigner(msg.domain, d.Selector, d.Key)
-	// The library breaks the list, and the signature with it, where it has more than 75 characters. So the references
-	// are not signed.
+	// The library breaks the list of headers where it has more than 75 characters, which breaks the signature. So the
+	// references are not signed.
 	signer.SignHeaders("From", "To", "Reply-To", "Subject", "Date", "Message-ID", "Content-Type", "MIME-Version")
 	signer.OversignHeaders("From")
 	msg.SetDKIM(signer)

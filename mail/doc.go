@@ -12,7 +12,7 @@
 // [Format] writes a mail as a message of RFC 5322. [NewSMTP] sends mails to an SMTP server, and [NewFolder] writes them
 // to a folder, for development.
 //
-// All fields of a mail are untrusted, since they hold the texts of companies and buyers. A message has the headers that
-// Format gives it and one recipient, whatever the fields hold. Nothing that a mail server says is repeated: an error
-// has the code of its reply and one of the texts of this package.
+// All fields of a mail are untrusted, since they hold texts of companies and buyers. A message has one recipient and
+// only the headers that Format gives it, whatever the fields hold. Errors do not quote the mail server: they have the
+// code of its reply and one of the texts of this package.
 package mail

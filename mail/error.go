@@ -19,7 +19,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// The texts of a [ticketing.MailError]. None is made of what a server says, which repeats addresses and worse.
+// The texts of a [ticketing.MailError]. None quotes the server, whose replies may repeat addresses and secrets.
 const (
 	textUnwritable     = "the message cannot be written"
 	textUnsendable     = "no mail server can take the address"
@@ -49,7 +49,7 @@ const (
 	textProtocol       = "the mail server answered something that is no reply"
 )
 
-// The codes of replies that say something about the server, whatever they answer (RFC 5321, RFC 4954).
+// The codes of replies that are about the server, whatever command they reply to (RFC 5321, RFC 4954).
 const (
 	codeClosing      = 421
 	codeAuthRequired = 530
@@ -60,7 +60,7 @@ var (
 	enhancedForm   = regexp.MustCompile(`^[245]\.[0-9]{1,3}\.[0-9]{1,3}\b`)
 )
 
-// connectError is one of connecting, and handshakeError one of TLS from the start.
+// connectError is a failure to connect, and handshakeError one of TLS from the start.
 type (
 	connectError   struct{ error }
 	handshakeError struct{ error }
@@ -81,7 +81,7 @@ func canceled(ctx context.Context, err error) error {
 	return err
 }
 
-// explainOpening says why no connection could be opened. The mail has no part in that.
+// explainOpening returns why no connection could be opened. The fault is not the mail's.
 func explainOpening(w *wire, err error) error {
 	if code, number := reply(err); number != 0 {
 		return &ticketing.MailError{
@@ -103,7 +103,7 @@ func explainOpening(w *wire, err error) error {
 	return failed(text, ticketing.ErrMailServer)
 }
 
-// explainSignIn says why the server did not accept user and password. The mail has no part in that.
+// explainSignIn returns why the server did not accept user and password. The fault is not the mail's.
 func explainSignIn(w *wire, err error) error {
 	if code, number := reply(err); number != 0 {
 		return &ticketing.MailError{
@@ -120,7 +120,7 @@ func explainSignIn(w *wire, err error) error {
 	return failed(text, ticketing.ErrMailServer)
 }
 
-// explainSending says at which step the mail failed, and whose fault it is.
+// explainSending returns at which step the mail failed, and whether the mail or the server is at fault.
 func explainSending(w *wire, sent *gomail.SendError) error {
 	number := sent.ErrorCode()
 	e := &ticketing.MailError{Code: codeOf(number, sent.EnhancedStatusCode())}
@@ -144,7 +144,7 @@ func explainSending(w *wire, sent *gomail.SendError) error {
 	default:
 		e.Text = textProtocol
 	}
-	// A server that wants a user says so wherever it likes, and means all mails.
+	// A server may require a user in reply to any command, and then means all mails.
 	if number == codeClosing || number == codeAuthRequired {
 		e.Err = ticketing.ErrMailServer
 	}
@@ -161,7 +161,8 @@ func reply(err error) (code string, number int) {
 	return codeOf(answered.Code, enhancedForm.FindString(answered.Msg)), answered.Code
 }
 
-// codeOf returns what an operator reads of a reply. An enhanced code of another class than the reply's is none.
+// codeOf returns the code of a reply as an operator reads it. It ignores an enhanced code of another class than the
+// reply's.
 func codeOf(number int, enhanced string) string {
 	if number < 100 || number > 999 {
 		return ""
@@ -188,8 +189,8 @@ func replyText(number int, refused, later string) string {
 	return textProtocol
 }
 
-// lostText says how a connection broke. One that this side closed had no answer in time: the other reason is a canceled
-// context, which is reported as that.
+// lostText returns how a connection broke. If this side closed it, no reply came in time. The other possible reason, a
+// canceled context, is reported as such.
 func lostText(err error) string {
 	switch {
 	case isTimeout(err), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):

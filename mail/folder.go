@@ -39,7 +39,7 @@ func NewFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("mail: create the folder for mails: %w", err)
 	}
-	// Relative to where the process is now.
+	// A later change of the process's folder does not change the path.
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("mail: find the folder for mails: %w", err)
@@ -53,9 +53,8 @@ func (f *Folder) Path(messageID string) string {
 	return filepath.Join(f.dir, folderName(messageID)+".eml")
 }
 
-// Mail writes the mail as [Format] makes it. A file is complete as soon as it has its name, and a mail with the same
-// message id replaces it. A file that cannot be written is an error that wraps [ticketing.ErrMailServer], and leaves
-// nothing behind.
+// Mail writes the mail as [Format] makes it. A file gets its name only when it is complete, and replaces one with the
+// same message id. If a file cannot be written, the error wraps [ticketing.ErrMailServer], and nothing is left of it.
 func (f *Folder) Mail(ctx context.Context, m ticketing.Mail) error {
 	text, err := Format(m)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// headerAutoSubmitted says that no person wrote the mail, so nothing that answers mails by itself answers it (RFC
-// 3834).
+// headerAutoSubmitted marks the mail as sent by a program, so that automatic responders do not reply to it (RFC 3834).
 const headerAutoSubmitted gomail.Header = "Auto-Submitted"
 
 // Format returns the mail as a message of RFC 5322, with lines of at most 78 bytes wherever an address is no longer.
@@ -22,10 +21,10 @@ const headerAutoSubmitted gomail.Header = "Auto-Submitted"
 // multipart/alternative of the plain text and the HTML. What has no content is left out. The text is quoted-printable,
 // or base64 if that is shorter, in UTF-8. Its multipart boundaries are random, so two calls return different bytes.
 //
-// Line breaks and other control characters in the subject and in a name become spaces, and characters that turn the
-// direction of the text around them are left out. An address for replies that is malformed is left out. A recipient
-// that no mail server can take is an error that wraps [ticketing.ErrMailRefused]. Anything else that is malformed is
-// the fault of the renderer, and an error that wraps none. All errors are a [*ticketing.MailError].
+// Line breaks and other control characters in the subject and in a name become spaces, and characters that change the
+// direction of the text around them are left out. A malformed address for replies is left out. A recipient that no mail
+// server can take is an error that wraps [ticketing.ErrMailRefused]. If anything else is malformed, the fault is the
+// renderer's and the error wraps neither. All errors are a [*ticketing.MailError].
 func Format(m ticketing.Mail) ([]byte, error) {
 	composed, err := compose(m)
 	if err != nil {
@@ -41,9 +40,9 @@ func Format(m ticketing.Mail) ([]byte, error) {
 // message is a mail that can be written, and sent over any connection. It is for one goroutine.
 type message struct {
 	*gomail.Msg
-	// international says that an address is not ASCII, so the server has to offer SMTPUTF8 (RFC 6531).
+	// international means that an address is not ASCII, so the server must support SMTPUTF8 (RFC 6531).
 	international bool
-	// domain is that of the From address, which a signature is for.
+	// domain is that of the From address. A signature is made for it.
 	domain string
 }
 
@@ -98,9 +97,9 @@ func compose(m ticketing.Mail) (*message, error) {
 	}, nil
 }
 
-// addText adds an alternative to those of the message. The last is the one that a reader prefers. A text in another
-// script than the Latin is shorter as base64. Line breaks are written as a text on the wire has them; the standard
-// library loses some of others in quoted-printable.
+// addText adds an alternative to those of the message. A reader prefers the last one. A text in a script other than
+// Latin is shorter as base64. Line breaks are written as CRLF; the standard library would lose some of the others in
+// quoted-printable.
 func addText(msg *gomail.Msg, contentType gomail.ContentType, text string) {
 	text = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	encoding := gomail.EncodingQP
@@ -110,14 +109,14 @@ func addText(msg *gomail.Msg, contentType gomail.ContentType, text string) {
 			escaped++
 		}
 	}
-	// Base64 adds a third, and an escape two bytes for one.
+	// Base64 adds a third, and quoted-printable two bytes for each escape.
 	if 2*escaped > len(text)/3 {
 		encoding = gomail.EncodingB64
 	}
 	msg.AddAlternativeString(contentType, text, gomail.WithPartEncoding(encoding))
 }
 
-// addFiles adds the files of the mail to the message. It checks what the library writes to headers as it is.
+// addFiles adds the files of the mail to the message. It checks all that the library writes to headers unchanged.
 func addFiles(msg *gomail.Msg, m ticketing.Mail) error {
 	for _, file := range m.Inline {
 		contentType, err := parseContentType(file.ContentType)
@@ -140,15 +139,15 @@ func addFiles(msg *gomail.Msg, m ticketing.Mail) error {
 	return nil
 }
 
-// parseContentType returns the content type in its usual form, without a name, which the library adds. Types that a
-// reader would take for more parts or for another mail cannot be base64 and are refused.
+// parseContentType returns the content type in its usual form, without a name, which the library adds. It refuses types
+// that a reader would take for a multipart or another mail: these cannot be base64.
 func parseContentType(s string) (gomail.ContentType, error) {
 	media, params, err := mime.ParseMediaType(s)
 	if err != nil || strings.HasPrefix(media, "multipart/") || strings.HasPrefix(media, "message/") {
 		return "", malformed("content type of a file")
 	}
 	delete(params, "name")
-	// The result is empty if a part of it cannot be written.
+	// The result is empty if a parameter cannot be written.
 	formatted := mime.FormatMediaType(media, params)
 	if formatted == "" || len(formatted) > maxContentType || !isPrintable(formatted) || !strings.Contains(media, "/") {
 		return "", malformed("content type of a file")

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxName and maxSubject are in characters. They are above what the service makes, and bound what a host can ask for.
+	// maxName and maxSubject are in characters. They exceed what the service makes, and limit what a host can pass.
 	maxName, maxSubject = 250, 500
 	maxContentType      = 200
 	maxID               = 250
@@ -33,7 +33,8 @@ func isMessageID(s string) bool {
 
 func isContentID(s string) bool { return len(s) <= maxID && contentIDForm.MatchString(s) }
 
-// fileName returns the name with an underscore for whatever could mean something to a mail program or a file system.
+// fileName returns the name with an underscore for each character that could have a meaning to a mail program or a file
+// system.
 func fileName(s string) string {
 	s = strings.TrimLeft(notInFileName.ReplaceAllString(s, "_"), ".")
 	if s == "" {
@@ -43,7 +44,7 @@ func fileName(s string) string {
 }
 
 // headerLine returns the text on one line of at most limit characters. Control characters and white space become single
-// spaces. Characters that turn or embed a direction are left out: in a name they would turn the text after it, too.
+// spaces. Characters that change or embed a direction are left out: in a name they would affect the text after it, too.
 func headerLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -62,9 +63,9 @@ func headerLine(s string, limit int) string {
 }
 
 // headerName returns the display name of an address, which the library quotes, or encodes if it is not ASCII. Many
-// readers decode encoded words also between quotes, where RFC 2047 has none: a name that looks like one gets a space.
-// The library writes a backslash as it is into an encoded word, which makes the whole address malformed: there it is a
-// wide one.
+// readers decode encoded words also between quotes, where RFC 2047 does not allow them, so a name that looks like one
+// gets a space. The library does not escape a backslash in an encoded word, which would make the whole address
+// malformed. There a full-width backslash replaces it.
 func headerName(s string) string {
 	s = strings.ReplaceAll(headerLine(s, maxName), "=?", "= ?")
 	if !isPrintable(s) {
@@ -73,8 +74,8 @@ func headerName(s string) string {
 	return s
 }
 
-// headerSubject returns the subject as it is written to the header: as it is, or as encoded words of RFC 2047. It
-// encodes also what a reader would decode or what could not be folded.
+// headerSubject returns the subject as it is written to the header: as it is, or as encoded words of RFC 2047. It also
+// encodes what a reader would decode, or what could not be folded.
 func headerSubject(s string) string {
 	s = headerLine(s, maxSubject)
 	plain := isPrintable(s) && !strings.Contains(s, "=?")

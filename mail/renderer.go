@@ -22,14 +22,14 @@ var templateFiles embed.FS
 
 // Renderer makes the mails of orders by the templates of this package. It may be used by several goroutines at once.
 //
-// The HTML is one column of tables with styles in its elements, and a style sheet for the dark and for print alone. The
-// company's logo is its only remote content. The codes are pictures in the mail, and text in the plain text. All texts
-// of the order and the event are untrusted: they are escaped, put on one line and freed of what changes the direction
-// of other text. A colour of the brand is used for text or under text only where the contrast is at least 4.5.
+// The HTML is one column of tables with inline styles. A style sheet is only for dark mode and for print. The company's
+// logo is the only remote content. The codes are pictures in the mail, and text in the plain text. All texts of the
+// order and the event are untrusted: they are escaped and put on one line, and characters that change the direction of
+// other text are removed. A brand colour is used for text or as its background only where the contrast is at least 4.5.
 //
-// The HTML has at most 95,000 bytes with 50 admissions, since Gmail clips a longer mail. Where texts of the greatest
-// length make it longer, the footer of the tickets is put below them, once, and then texts are cut with an ellipsis,
-// those of tickets first. The plain text always has them in full.
+// The HTML has at most 95,000 bytes with 50 admissions, since Gmail clips longer mails. Where texts of the greatest
+// length would exceed that, the footer of the tickets is shown once, below them. If that is not enough, texts are cut
+// with an ellipsis, those of tickets first. The plain text always has all texts in full.
 type Renderer struct {
 	html     *htmltemplate.Template
 	text     *texttemplate.Template
@@ -40,7 +40,7 @@ var _ ticketing.MailRenderer = (*Renderer)(nil)
 
 // NewRenderer returns a renderer.
 func NewRenderer() *Renderer {
-	// The templates are part of the program, so one that does not parse fails every test of this package.
+	// The templates are part of the program: if one does not parse, every test of this package fails.
 	return &Renderer{
 		html: htmltemplate.Must(htmltemplate.ParseFS(templateFiles, "templates/tickets.html.tmpl")),
 		text: texttemplate.Must(texttemplate.ParseFS(templateFiles, "templates/tickets.txt.tmpl")),
@@ -55,8 +55,8 @@ const (
 )
 
 // RenderTickets returns the mail with the tickets of an order: the plain text, the HTML with the picture of each code,
-// and a calendar entry if the event has a start. An error is one of the sender or the recipient, whose addresses it
-// does not repeat.
+// and a calendar entry if the event has a start. It fails if the address of the sender or the recipient is malformed.
+// Errors do not repeat addresses.
 func (r *Renderer) RenderTickets(ctx context.Context, tickets ticketing.TicketMail) (ticketing.Mail, error) {
 	if err := ctx.Err(); err != nil {
 		return ticketing.Mail{}, err
@@ -89,7 +89,7 @@ func (r *Renderer) RenderTickets(ctx context.Context, tickets ticketing.TicketMa
 	return mail, nil
 }
 
-// envelope returns the mail with all that becomes a header.
+// envelope returns the mail with all its headers set.
 func envelope(tickets ticketing.TicketMail, page *ticketPage) ticketing.Mail {
 	order, domain := tickets.Order.ID, senderDomain(tickets.Sender.Address)
 	mail := ticketing.Mail{
@@ -110,7 +110,7 @@ func envelope(tickets ticketing.TicketMail, page *ticketPage) ticketing.Mail {
 	return mail
 }
 
-// subject names the event and the end of the order's id: so two orders for an event do not become one thread.
+// subject names the event and the end of the order's id, so that two orders for an event do not become one thread.
 func subject(page *ticketPage, order uuid.UUID) string {
 	id := order.String()
 	text := "Your tickets: "
@@ -123,8 +123,8 @@ func subject(page *ticketPage, order uuid.UUID) string {
 	return text + cleanHeader(page.Title, maxHeaderTitle) + " (order …" + id[len(id)-8:] + ")"
 }
 
-// ticketMessageID returns the message id of a copy of an order's mail. It is the same each time that copy is rendered,
-// so a mail that was sent twice by accident can be known as one.
+// ticketMessageID returns the message id of a copy of an order's mail. A copy gets the same id each time it is
+// rendered, so a mail that was sent twice by accident can be recognised.
 func ticketMessageID(order uuid.UUID, number int, domain string) string {
 	return fmt.Sprintf("<%s.%d@%s>", order, number, domain)
 }
@@ -135,7 +135,7 @@ func senderDomain(address string) string {
 }
 
 // address is one address in ASCII: a dot-atom or a quoted string, and a domain. The service has checked addresses more
-// strictly. This keeps one that came another way from adding a line to a header, or an address to a list.
+// strictly. This stops one that came another way from adding a line to a header, or an address to a list.
 var address = regexp.MustCompile(
 	`^([A-Za-z0-9!#$%&'*+/=?^_{|}~.\x60-]+|"([\x20!\x23-\x5B\x5D-~]|\\[\x20-\x7E])+")@[A-Za-z0-9.-]+$`)
 
@@ -154,7 +154,7 @@ func (r *Renderer) renderText(page *ticketPage) (string, error) {
 // maxHTML is the most bytes of a mail's HTML with up to 50 admissions.
 const maxHTML = 95_000
 
-// renderHTML returns the HTML of a mail. If it is too long, it is rendered again with less in each ticket.
+// renderHTML returns the HTML of a mail. If it is too long, renderHTML renders it again with shorter texts.
 func (r *Renderer) renderHTML(page *ticketPage) (string, error) {
 	var html bytes.Buffer
 	for fitted := range page.fittings {

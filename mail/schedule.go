@@ -17,7 +17,7 @@ import (
 //go:embed zonenames.txt
 var zoneNames string
 
-// The layouts of a schedule as the contract has it, and as a reader sees it.
+// The layouts of a schedule in the contract, and for a reader.
 const (
 	dateLayout      = "2006-01-02"
 	clockLayout     = "15:04"
@@ -66,8 +66,8 @@ func spanOf(schedule ticketing.Schedule) span {
 	return s
 }
 
-// moment returns when clocks of the zone show a time of day on a day. Without a zone it is a moment in UTC, which only
-// shows the time.
+// moment returns when clocks of the zone show a time of day on a day. Without a zone it is a moment in UTC, of which
+// only the time of day is used.
 func (s span) moment(day, clock time.Time) time.Time {
 	wall := day.Add(time.Duration(clock.Hour())*time.Hour + time.Duration(clock.Minute())*time.Minute)
 	if s.zone == nil {
@@ -76,7 +76,7 @@ func (s span) moment(day, clock time.Time) time.Time {
 	return walltime.Latest(wall, s.zone).In(s.zone)
 }
 
-// fixed reports whether the start is a moment, and not only what clocks show.
+// fixed reports whether the start is a moment, and not only a time of day.
 func (s span) fixed() bool { return !s.start.IsZero() && s.zone != nil }
 
 // words returns the date and the times in words, with the zone's name and its offset from UTC:

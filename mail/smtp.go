@@ -19,17 +19,17 @@ const (
 	// DefaultConnections is how many connections an [SMTP] has at most, unless its config says otherwise.
 	DefaultConnections = 4
 
-	// commandTimeout is how long the server may take to accept a connection, to answer a command, and to take each part
-	// of a mail; mailTimeout is for a mail as a whole.
+	// commandTimeout is how long the server may take to accept a connection, to reply to a command, and to take each
+	// part of a mail; mailTimeout is for a whole mail.
 	commandTimeout = 30 * time.Second
 	mailTimeout    = 2 * time.Minute
 
-	// A connection is kept for idleTimeout after a mail and for maxMails in all: servers close idle connections, and
-	// those behind a name with several addresses should all get mails.
+	// A connection is kept for idleTimeout after a mail, and for maxMails in all. Servers close idle connections, and
+	// all servers of a name with several addresses should get mails.
 	idleTimeout = 60 * time.Second
 	maxMails    = 100
 
-	// partingTimeout is for what happens on a kept connection before and after its mails, where nothing is lost.
+	// partingTimeout limits what happens on a kept connection before and after its mails, where nothing can be lost.
 	partingTimeout = 5 * time.Second
 )
 
@@ -41,16 +41,15 @@ type SMTPConfig struct {
 	// Hello is the name of this machine that the server is greeted with. Defaults to [os.Hostname], or "localhost" where
 	// that cannot be sent.
 	Hello string
-	// Rate is how many mails are sent in a second, evenly spaced. It is for each SMTP: two processes send twice as many.
-	// 0 means no limit.
+	// Rate is how many mails are sent in a second, evenly spaced. Each SMTP has its own: two processes send twice as
+	// many. 0 means no limit.
 	Rate float64
-	// Connections is how many connections there are at most, each with one mail at a time. Defaults to
-	// [DefaultConnections].
+	// Connections is the largest number of connections, each with one mail at a time. Defaults to [DefaultConnections].
 	Connections int
 	// DKIM signs all mails. Defaults to no signature: most mail servers and providers sign for their users.
 	DKIM *DKIM
-	// Dial connects in place of a [net.Dialer], for a way out through a proxy. It is called with the network "tcp" and
-	// the host and port of the URL. TLS runs over what it returns.
+	// Dial connects in place of a [net.Dialer], for example through a proxy. It is called with the network "tcp" and
+	// the host and port of the URL. TLS runs over the connection that it returns.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -144,10 +143,10 @@ func (s *SMTP) String() string { return s.server.String() }
 //     that was lost after the recipient was named. If it was lost after the content was sent, the mail may have been
 //     accepted.
 //
-// A mail is accepted as soon as the server says so, whatever happens to the connection afterwards. A kept connection
+// A mail is accepted once the server has accepted it, whatever happens to the connection afterwards. A kept connection
 // that the server has closed in the meantime is replaced by a new one.
 //
-// Mail takes at most two minutes, including the time that it waits for a free connection and for its turn in the rate.
+// Mail takes at most two minutes, including the waits for a free connection and for the rate.
 func (s *SMTP) Mail(ctx context.Context, m ticketing.Mail) error {
 	msg, err := compose(m)
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *SMTP) Mail(ctx context.Context, m ticketing.Mail) error {
 	return canceled(ctx, s.send(within, msg))
 }
 
-// send sends the mail when it is its turn. Each of its waits ends with the context.
+// send sends the mail when the rate allows it. Each of its waits ends with the context.
 func (s *SMTP) send(ctx context.Context, msg *message) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -181,7 +180,7 @@ func (s *SMTP) send(ctx context.Context, msg *message) error {
 	if c := s.kept(ctx); c != nil {
 		untouched, err := c.deliver(msg)
 		s.keep(c)
-		// Otherwise the server has closed the connection in the meantime, or takes no more mails over it.
+		// Otherwise the server has closed the connection in the meantime, or accepts no more mails over it.
 		if !untouched {
 			return err
 		}
@@ -195,8 +194,8 @@ func (s *SMTP) send(ctx context.Context, msg *message) error {
 	return err
 }
 
-// Check connects to the server, encrypts the connection and signs in as a mail would do, and sends nothing. Its error
-// is a [*ticketing.MailError] that says which of them failed.
+// Check connects to the server, encrypts the connection and signs in, as for a mail, and sends nothing. Its error is a
+// [*ticketing.MailError] that names the step that failed.
 func (s *SMTP) Check(ctx context.Context) error {
 	if !s.begin() {
 		return failed(textClosed, ticketing.ErrMailServer)
@@ -222,7 +221,7 @@ func (s *SMTP) Close() error {
 	return nil
 }
 
-// begin reports whether a mail may be sent. The caller calls s.running.Done after it.
+// begin reports whether a mail may be sent. The caller calls s.running.Done after the mail.
 func (s *SMTP) begin() bool {
 	return s.pool.whileOpen(func() { s.running.Add(1) })
 }

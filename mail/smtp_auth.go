@@ -10,8 +10,8 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// maxIterations is how many iterations of a hash a server may ask for. RFC 7677 asks for 4,096 at least, and servers
-// have some 10,000 to 600,000. A million takes less than a second.
+// maxIterations is how many iterations of a hash a server may ask for. RFC 7677 requires at least 4,096, and servers
+// use 10,000 to 600,000. A million takes less than a second.
 const maxIterations = 1_000_000
 
 var (
@@ -52,7 +52,7 @@ func (s *SMTP) mechanism(client *smtp.Client, offered []string) smtp.Auth {
 	return nil
 }
 
-// bounded is SCRAM with a bound on the work that the server may ask for. The library has none.
+// bounded is SCRAM with a limit on the work that the server may ask for. The library has no limit.
 type bounded struct{ smtp.Auth }
 
 // Next refuses a first message of the server, "r=…,s=…,i=4096", that asks for too much.

@@ -15,19 +15,19 @@ import (
 
 // connection is a connection to the server, signed in. One goroutine uses it at a time.
 type connection struct {
-	// sender is of this connection alone, since the library changes it while it connects.
+	// sender belongs to this connection alone, since the library changes it while it connects.
 	sender *gomail.Client
 	client *smtp.Client
 	wire   *wire
-	// unwatch ends the watch of the context of the mail that uses the connection. It reports whether the context has not
-	// closed the connection.
+	// unwatch stops watching the context of the mail that uses the connection. It reports whether the context has left
+	// the connection open.
 	unwatch func() bool
 	mails   int
 	closing bool        // no other mail may use it
 	idle    *time.Timer // closes it when no mail has used it for too long
 }
 
-// watch closes the connection when the context ends: the library waits for the server whatever the context says.
+// watch closes the connection when the context ends, since the library's waits for the server ignore the context.
 func (c *connection) watch(ctx context.Context) {
 	c.unwatch = context.AfterFunc(ctx, func() { _ = c.wire.Close() })
 }
@@ -38,7 +38,8 @@ func (s *SMTP) open(ctx context.Context) (*connection, error) {
 	options := []gomail.Option{
 		gomail.WithPort(s.server.port), gomail.WithHELO(s.hello), gomail.WithTLSConfig(s.security),
 		gomail.WithTimeout(mailTimeout), gomail.WithTLSPolicy(gomail.TLSMandatory),
-		// An SMTP asks by itself whether a kept connection still answers: where that costs no attempt if it does not.
+		// An SMTP checks by itself whether a kept connection still responds, at a moment when a failure costs no
+		// attempt.
 		gomail.WithoutNoop(), gomail.WithoutRset(),
 		gomail.WithDialContextFunc(func(dialing context.Context, _, _ string) (net.Conn, error) {
 			conn, err := s.connect(dialing)
@@ -46,7 +47,7 @@ func (s *SMTP) open(ctx context.Context) (*connection, error) {
 				return nil, err
 			}
 			c.wire = newWire(conn, commandTimeout)
-			// The context of the library ends as soon as the connection is there.
+			// The library's context ends as soon as the connection is open.
 			c.watch(ctx)
 			if !s.server.implicit {
 				return c.wire, nil
@@ -82,8 +83,8 @@ func (s *SMTP) open(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// connect makes a connection within the time of a command. What is not encrypted does not leave the machine, also where
-// "localhost" is another.
+// connect makes a connection within commandTimeout. An unencrypted one does not leave the machine, even if "localhost"
+// resolves to another.
 func (s *SMTP) connect(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -98,8 +99,8 @@ func (s *SMTP) connect(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// deliver sends the mail over the connection. It reports whether the connection failed before the server answered
-// anything about the mail, which may then be sent over another.
+// deliver sends the mail over the connection. It reports whether the connection failed before the server replied to
+// anything of the mail. Such a mail may be sent over another connection.
 func (c *connection) deliver(msg *message) (untouched bool, err error) {
 	c.client.SkipSMTPUTF8(!msg.international)
 	if msg.international {
@@ -117,16 +118,16 @@ func (c *connection) deliver(msg *message) (untouched bool, err error) {
 		c.closing = true
 		return false, failed(textProtocol, nil)
 	}
-	// Without a reply nobody knows where the connection stands, and it may be in the midst of a mail.
+	// Without a reply the state of the connection is unknown: it may be in the middle of a mail.
 	code := sent.ErrorCode()
 	c.closing = code == 0 || code == codeClosing
 	return c.closing && sent.Reason == gomail.ErrSMTPMailFrom, explainSending(c.wire, sent)
 }
 
-// renew asks whether a kept connection still answers, and forgets what a mail before left. It reports whether the
+// renew checks whether a kept connection still responds, and resets what the mail before left. It reports whether the
 // connection can be used.
 func (c *connection) renew() bool {
-	// A reply that nothing asked for would be taken for that to the next command.
+	// A reply that nothing asked for would be taken for the reply to the next command.
 	inStep := func() bool { return c.client.Text.R.Buffered() == 0 }
 	c.wire.timeout = partingTimeout
 	renewed := inStep() && c.client.Reset() == nil && inStep()
@@ -134,14 +135,14 @@ func (c *connection) renew() bool {
 	return renewed
 }
 
-// quit ends the connection as the protocol wants it. Nothing depends on the server's answer.
+// quit ends the connection as the protocol requires. Nothing depends on the server's reply.
 func (c *connection) quit() {
 	c.wire.timeout = partingTimeout
 	_ = c.client.Quit()
 	c.drop()
 }
 
-// drop closes the connection without another word.
+// drop closes the connection without a QUIT.
 func (c *connection) drop() {
 	if c.wire != nil {
 		c.unwatch()

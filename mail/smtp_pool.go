@@ -24,7 +24,7 @@ func (p *pool) whileOpen(f func()) bool {
 	return !p.closed
 }
 
-// take returns the connection that was used last, so that the others grow old enough to be closed, or nil.
+// take returns the connection that was used last, or nil. So the others become old enough to be closed.
 func (p *pool) take() *connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *pool) expire(c *connection, expired func(*connection)) {
 	}
 }
 
-// close returns the connections that were kept. From then on none is.
+// close returns the connections that were kept. The pool keeps none from then on.
 func (p *pool) close() []*connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +70,8 @@ func (p *pool) close() []*connection {
 	return idle
 }
 
-// kept returns a kept connection that still answers, or nil. It tries one: if the server has closed that, it may have
-// closed all.
+// kept returns a kept connection that still responds, or nil. It tries only one: if the server has closed that, it may
+// have closed all.
 func (s *SMTP) kept(ctx context.Context) *connection {
 	c := s.pool.take()
 	if c == nil {

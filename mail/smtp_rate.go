@@ -22,7 +22,7 @@ func newRate(perSecond float64) *rate {
 	return r
 }
 
-// wait returns when another mail may be sent, or the context's error. A wait that the context ends takes no turn.
+// wait returns when another mail may be sent, or the context's error. A wait that the context ends uses no turn.
 func (r *rate) wait(ctx context.Context) error {
 	if r == nil {
 		return ctx.Err()

@@ -22,7 +22,7 @@ type server struct {
 	credentials func() (user, password string)
 }
 
-// The ports for mails that users hand in (RFC 8314).
+// The ports for the submission of mails (RFC 8314).
 const portStartTLS, portTLS = 587, 465
 
 var (
@@ -88,5 +88,5 @@ func (s server) String() string {
 	return scheme + s.address()
 }
 
-// address returns what is dialed. That of the library has no brackets around an IPv6 address.
+// address returns the address to dial. The library's own has no brackets around an IPv6 address.
 func (s server) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }

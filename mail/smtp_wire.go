@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxReply is how many bytes the server may send in answer to what was sent last. It is above what a TLS handshake has,
-// and bounds the memory that a server can take.
+// maxReply is how many bytes the server may send in reply to what was sent last. A TLS handshake takes less. It bounds
+// the memory that a server can use.
 const maxReply = 256 << 10
 
 var (
@@ -16,16 +16,16 @@ var (
 	errInjected = errors.New("mail: the server sent more before the connection was encrypted")
 )
 
-// wire is the connection below TLS. It bounds how long the server takes for each reply and how much it sends, keeps the
-// first error, which the library does not hand out, and closes the connection with it, so that nothing waits for a
-// server a second time. The deadlines of the library do not reach it: they would bound a whole mail.
+// wire is the connection below TLS. It limits how long the server takes for each reply and how much it sends. It keeps
+// the first error, which the library does not return, and closes the connection with it, so that nothing waits for the
+// server a second time. The library's own deadlines are ignored: they would limit a whole mail.
 //
 // One goroutine uses it; another may close it.
 type wire struct {
 	net.Conn
 	timeout time.Duration
 	read    int // since the last write
-	// reply is what the server sent in answer to STARTTLS, and nil otherwise.
+	// reply is what the server sent in reply to STARTTLS, and nil otherwise.
 	reply []byte
 	err   error
 }
@@ -71,8 +71,8 @@ func (w *wire) keep(err error) error {
 	return err
 }
 
-// isOneReply reports whether the bytes are a part of one reply. What a server, or somebody between, sends after its
-// consent to STARTTLS is not protected, and must not be taken for a reply that is.
+// isOneReply reports whether the bytes are a part of one reply. What a server, or an attacker in between, sends after
+// its consent to STARTTLS is not protected, and must not be taken for a later, protected reply.
 func isOneReply(b []byte) bool {
 	for {
 		line, rest, complete := bytes.Cut(b, []byte{'\n'})
@@ -86,7 +86,7 @@ func isOneReply(b []byte) bool {
 	}
 }
 
-// SetDeadline does nothing, and so do the other two: see [wire].
+// SetDeadline does nothing, like SetReadDeadline and SetWriteDeadline: see [wire].
 func (w *wire) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.

@@ -33,7 +33,7 @@ type ticketPage struct {
 	EmailFooter              string
 	Notices                  []string // what is shown first, such as that this is a sample
 	Sample                   bool
-	Void                     bool // the tickets admit nobody: there is nothing to go to
+	Void                     bool // the tickets admit nobody
 	Style                    pageStyle
 }
 
@@ -56,8 +56,8 @@ func (t pageTicket) CodeEvent() string { return t.Code[:codeCut] }
 // CodeAdmission returns the rest of the code.
 func (t pageTicket) CodeAdmission() string { return t.Code[codeCut:] }
 
-// newTicketPage returns the page of an order. It shows nothing of what is the company's own business: no commission and
-// no balance.
+// newTicketPage returns the page of an order. It shows no commission and no balance: these are the company's own
+// business.
 func newTicketPage(tickets ticketing.TicketMail, when span) *ticketPage {
 	order, event, brand := tickets.Order, tickets.Event, tickets.Order.Branding
 	page := &ticketPage{
@@ -151,9 +151,9 @@ func (p *ticketPage) calendarText() string {
 	return text
 }
 
-// fittings yields the page as it is, and then with less and less text in the HTML. A limit is that of a text of a
-// ticket or a price, in bytes. A text that is there once may have ten times as many, and so may the logo's URL. The
-// last page fits with the longest legal texts.
+// fittings yields the page as it is, and then with shorter and shorter texts in the HTML. A limit is in bytes, for a
+// text of a ticket or a price. A text that occurs once may have ten times as many, and so may the logo's URL. The last
+// page fits even with the longest texts allowed.
 func (p *ticketPage) fittings(yield func(*ticketPage) bool) {
 	if !yield(p) {
 		return
@@ -185,7 +185,7 @@ func (p *ticketPage) fittings(yield func(*ticketPage) bool) {
 	}
 }
 
-// pageStyle are the colours of a page that come from the brand.
+// pageStyle are the colours of a page, derived from the brand.
 type pageStyle struct {
 	Bar, OnBar                 string // the bar with the brand, and text on it
 	Accent, OnAccent           string // the tier of a ticket, and text on it
@@ -200,7 +200,7 @@ var (
 	textDark  = contrast.Color{R: 0xF3, G: 0xF5, B: 0xF8} //nolint:gochecknoglobals // Never assigned.
 )
 
-// styleOf returns the colours of a branding. A colour that is none falls back to that of a new company.
+// styleOf returns the colours of a branding. A malformed colour falls back to that of a new company.
 func styleOf(brand ticketing.Branding) pageStyle {
 	primary := contrast.Parse(brand.PrimaryColor, contrast.Color{R: 0x11, G: 0x18, B: 0x27})
 	accent := contrast.Parse(brand.AccentColor, contrast.Color{R: 0x25, G: 0x63, B: 0xEB})

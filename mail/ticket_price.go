@@ -33,7 +33,7 @@ func pricesOf(lines []ticketing.OrderLine) []ticketPrice {
 	prices := make([]ticketPrice, 0, len(kinds))
 	for _, k := range kinds {
 		n := quantities[k]
-		// An order's gross has been checked against the bounds of an amount, so the sum of a part of it holds.
+		// An order's gross is within the bounds of an amount, so the sum of a part of it is, too.
 		sum, _ := k.price.Times(n)
 		price := ticketPrice{Quantity: n, Tier: tierName(k.tier), Sum: formatPrice(sum)}
 		if n > 1 && k.price != 0 {
@@ -62,8 +62,8 @@ func formatPrice(amount money.Amount) string {
 	return money.Currency + " " + sign + grouped.String() + "." + kobo
 }
 
-// tierName returns a tier as buyers read it. The presets of the contract (section 2.4) that are spelled as constants
-// get words; all others are what the company wrote.
+// tierName returns a tier as buyers read it. The presets of the contract (section 2.4), which are spelled as constants,
+// become words. All others are shown as the company wrote them.
 func tierName(tier string) string {
 	switch tier {
 	case "GENERAL_ADMISSION":

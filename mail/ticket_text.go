@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// clean returns an untrusted text on one line. Control characters and separators of lines become spaces. The characters
-// that change the direction of all that follows are removed: they would make a reader see another text than the one
-// that was checked. Invalid UTF-8 becomes U+FFFD.
+// clean returns an untrusted text on one line. Control characters and line separators become spaces. Characters that
+// change the direction of the text after them are removed: a reader would see another text than the one that was
+// checked. Invalid UTF-8 becomes U+FFFD.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -28,8 +28,8 @@ func cleanHeader(text string, limit int) string {
 	return shorten(strings.ReplaceAll(clean(text), "=?", "= ?"), limit)
 }
 
-// shorten returns a text with at most limit characters. A text that is cut ends with an ellipsis. It is not cut within
-// a character that is composed of several, such as an emoji or a letter with combining marks.
+// shorten returns a text with at most limit characters. A shortened text ends with an ellipsis. It is not cut within a
+// character that is composed of several, such as an emoji or a letter with combining marks.
 func shorten(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -46,17 +46,17 @@ func cutAt(runes []rune, n int) string {
 	return strings.TrimSpace(string(runes[:n])) + "…"
 }
 
-// zeroWidthJoiner makes one emoji of two.
+// zeroWidthJoiner joins two emoji to one.
 const zeroWidthJoiner = '\u200D'
 
-// joins reports whether a character belongs to the one before it.
+// joins reports whether a character continues the one before it.
 func joins(r rune) bool {
 	return r == zeroWidthJoiner || unicode.IsMark(r) || '\U0001F3FB' <= r && r <= '\U0001F3FF'
 }
 
-// fit returns a text that has at most limit bytes in HTML, cut with an ellipsis.
+// fit returns a text that takes at most limit bytes in HTML. A shortened text ends with an ellipsis.
 func fit(text string, limit int) string {
-	// Bytes that are escaped need five, so most texts are short enough without a look at each character.
+	// An escaped byte takes five at most, so most texts are short enough without a look at each character.
 	if 5*len(text) <= limit {
 		return text
 	}
