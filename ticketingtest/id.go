@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewIDs returns a source of ids for [ticketing.Config].NewID: UUIDs of version 4 that look random and are the same for
-// every run with one seed. Services that share a store must share the source, too, since two sources with one seed
-// return the same ids. It is safe for concurrent use; then the order of the ids among the goroutines is not fixed.
+// NewIDs returns a source of ids for [ticketing.Config].NewID: UUIDs of version 4 that look random and are the same in
+// every run with one seed. Services that share a store must also share the source, since two sources with one seed
+// return the same ids. It is safe for concurrent use; the order of the ids among the goroutines is then not fixed.
 func NewIDs(seed uint64) func() uuid.UUID {
 	var mu sync.Mutex
 	source := rand.New(rand.NewPCG(seed, seed)) // Repeatable ids are the purpose.

@@ -10,7 +10,7 @@
 //	}
 //
 // When the test ends, the books are verified: every ledger chain, every order against its movements, and every tier
-// against its admissions. A test whose books are wrong fails and says what is wrong.
+// against its admissions. A test with wrong books fails with what is wrong.
 //
 // Everything here fails the test by itself: it takes a [testing.TB] or was made with one.
 package ticketingtest
@@ -40,8 +40,8 @@ const (
 
 // Config holds the options of a test. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// Store holds the shop's records. A store that was used before needs the Clock and NewID that were used with it,
-	// too. Defaults to an empty store/memory.
+	// Store holds the shop's records. A store that was used before also needs the Clock and NewID that were used with
+	// it. Defaults to an empty store/memory.
 	Store driver.Store
 	// Clock is the service's clock. Defaults to one that shows Opening.
 	Clock *Clock

@@ -19,7 +19,7 @@ import (
 )
 
 // Webhooks is a receiver of webhooks: a real TLS server on this machine that records requests. By default it responds
-// 204 to what its secrets verify and 400 to the rest; Next and Always change that.
+// 204 to requests that its secrets verify and 400 to all others. Next and Always change that.
 type Webhooks struct {
 	// URL is the address of the receiver, https://127.0.0.1:PORT.
 	URL string
@@ -51,7 +51,7 @@ type Received struct {
 	Err      error
 }
 
-// NewWebhooks starts a receiver that verifies with these secrets, and stops it when the test ends. Answers that hang
+// NewWebhooks starts a receiver that verifies with these secrets, and stops it when the test ends. Responses that hang
 // end then, too.
 func NewWebhooks(t testing.TB, secrets ...string) *Webhooks {
 	t.Helper()
@@ -86,7 +86,7 @@ func (w *Webhooks) RootsPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
 }
 
-// SetSecrets sets the secrets for all further signatures: two during a rotation; with none every request is refused.
+// SetSecrets sets the secrets for all further signatures: two during a rotation. With none, every request is refused.
 func (w *Webhooks) SetSecrets(secrets ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,15 +100,15 @@ func (w *Webhooks) SetClock(now func() time.Time) {
 	w.clock = now
 }
 
-// Next sets the answers to the next requests, one each in the order they come, verified or not. Further answers are
-// queued after those that are left. An answer may read the body from its beginning.
+// Next sets the responses to the next requests, one each in the order they come, verified or not. Further responses are
+// queued after those that are left. A response may read the body from its beginning.
 func (w *Webhooks) Next(answers ...http.HandlerFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next = append(w.next, answers...)
 }
 
-// Always sets the answer to every request after the answers of Next are used up, verified or not. Nil restores the
+// Always sets the response to every request after the responses of Next are used up, verified or not. Nil restores the
 // default.
 func (w *Webhooks) Always(answer http.HandlerFunc) {
 	w.mu.Lock()
@@ -116,12 +116,12 @@ func (w *Webhooks) Always(answer http.HandlerFunc) {
 	w.always = answer
 }
 
-// Status returns an answer for [Webhooks]: a status and nothing more.
+// Status returns a response for [Webhooks]: a status and nothing more.
 func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// Hang is an answer for [Webhooks] that never comes: the connection stays open until the client gives up or the test
+// Hang is a response for [Webhooks] that never comes: the connection stays open until the client gives up or the test
 // ends.
 func Hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
@@ -140,8 +140,8 @@ func (w *Webhooks) Of(kind string) []Received {
 	return slices.DeleteFunc(w.All(), func(r Received) bool { return r.Err != nil || r.Delivery.Event.Type != kind })
 }
 
-// Wait waits until at least n requests have come and returns all of them. A request is recorded before it is answered,
-// so its sender may not have the answer yet. If the context ends first, Wait returns the requests until then and an
+// Wait waits until at least n requests have come and returns all of them. A request is recorded before the response is
+// sent, so its sender may still wait for it. If the context ends first, Wait returns the requests until then and an
 // error.
 func (w *Webhooks) Wait(ctx context.Context, n int) ([]Received, error) {
 	for {
@@ -176,7 +176,7 @@ func (w *Webhooks) receive(rw http.ResponseWriter, r *http.Request) {
 	answer(rw, r)
 }
 
-// keep records a request and chooses its answer, in one step, so that the order of both is the same.
+// keep records a request and chooses its response in one step, so that both have the same order.
 func (w *Webhooks) keep(r *http.Request, body []byte) http.HandlerFunc {
 	w.mu.Lock()
 	defer w.mu.Unlock()
