@@ -1,8 +1,8 @@
 // Package embedproxy is the server side of a shop in a browser: the proxy of section 4.12, as an [http.Handler].
 //
 // A browser never holds an API key and never calls the API. It posts {"operation": …, "payload": …} to a path of the
-// shop's own server, where this handler checks who it is, calls the API, and projects what comes back. Mount it at any
-// path:
+// shop's own server. There this handler checks the session, calls the API, and returns only what a browser may see.
+// Mount it at any path:
 //
 //	upstream, err := embedproxy.Remote(ctx, "https://tickets.example.com/api/public/v1", embedKey, nil)
 //	…
@@ -10,11 +10,20 @@
 //	…
 //	mux.Handle("/shop/tickets", proxy)
 //
-// [Local] has the API in the same process, without a key.
+// # Where to begin
+//
+//   - [Remote] is the API at an address, with an embed key. [Local] is the API in the same process, without a key.
+//   - [New] returns the handler. [Config].Session and [Config].MayBuy are required: they say who the buyer is, and
+//     whether a [Purchase] is paid.
+//   - [Refusal] and [ErrPaymentRequired] refuse a purchase. [AnyoneMayBuy] refuses none.
+//   - [Counter] is the interface of limits that several processes share.
+//
+// Package [github.com/floatgate/ticketing/embedproxy/conformance] checks a proxy in any language against the same
+// rules.
 //
 // # Operations
 //
-// There are four, each with only the members of its payload. A question mark is for a member that may be left out.
+// There are four. Each accepts only the members of its payload. A question mark is for a member that may be left out.
 //
 //   - events.list {limit?, cursor?}: the published events, in pages.
 //   - events.inventory {eventId}: the tiers of a published event.
@@ -22,9 +31,9 @@
 //   - checkout.create {eventId, buyer: {email, fullname?, phone?}, lines: [{tier, quantity, expectedUnitPrice,
 //     currency}], idempotencyKey}: an order.
 //
-// The event of the last three is read first. If it is not published, the answer is NOT_FOUND. Around the tiers it is
-// read twice: if it is not published any more, they are discarded. After a checkout nothing is read, since a committed
-// order must not look ambiguous.
+// The last three read the event first. If it is not published, the answer is NOT_FOUND. events.inventory reads the
+// event again after the tiers and discards them if it is no longer published. After a checkout nothing is read, since a
+// committed order must not look ambiguous.
 //
 // # Answers
 //
@@ -32,12 +41,12 @@
 // createdAt and updatedAt; a tier and a quote are whole; an order has id, object, eventId, status, gross, branding
 // without its private members, lines and confirmedAt.
 //
-// Each body of the API is read strictly: an unknown, missing or repeated member, and any value against the contract,
-// make the answer 502 INVALID_UPSTREAM_RESPONSE, with a request id of the proxy's own. So does an API that does not
-// answer. Either leaves open whether an order was made: the same checkout with the same idempotency key finds out.
-// Nothing of such a body is in an answer or a log.
+// Each body of the API is read strictly. An unknown, missing or repeated member, and any value against the contract,
+// make the answer 502 INVALID_UPSTREAM_RESPONSE, with a request id of the proxy's own. So does an API that returns no
+// answer. Either leaves open whether an order was made: repeat the same checkout with the same idempotency key to find
+// out. No answer and no log contains anything of such a body.
 //
-// A failure is {"error": {"code": …, "message": …}, "meta": {"requestId": …}}. Those of the API keep status, code,
+// A failure is {"error": {"code": …, "message": …}, "meta": {"requestId": …}}. Failures of the API keep status, code,
 // message and Retry-After. These are the proxy's own:
 //
 //   - 400 INVALID_REQUEST: the body is not one of an operation. The message begins with the path of the member.
@@ -46,7 +55,7 @@
 //   - 403 PERMISSION_DENIED: the request comes from another origin.
 //   - 404 NOT_FOUND: the event is not published.
 //   - 405 METHOD_NOT_ALLOWED: the method is not POST.
-//   - 429 RATE_LIMITED, with Retry-After: over a limit of the proxy's.
+//   - 429 RATE_LIMITED, with Retry-After: the request exceeds a limit of the proxy.
 //   - 500 INTERNAL_ERROR: a hook failed.
 //   - 502 INVALID_UPSTREAM_RESPONSE, see above.
 //
@@ -58,10 +67,10 @@
 // Method (405), limit of the address (429), origin (403), session (401), limit of the session (429), form of the body
 // (400), limits of checkouts (429), publication of the event (404), Config.MayBuy.
 //
-// # Attempts
+// # Retries
 //
-// Each call of the API is sent once. The browser repeats, with the same idempotency key. A checkout goes on when its
-// browser goes away: the buyer may have paid.
+// The proxy sends each call to the API once. The browser repeats a checkout, with the same idempotency key. A checkout
+// continues when its browser goes away, because the buyer may have paid.
 package embedproxy
 
 import (
@@ -88,59 +97,59 @@ const (
 
 // Config holds the options of a proxy. Session and MayBuy are required. Every other zero field means its default.
 //
-// The functions are called from many goroutines at once. An error or a panic of one that has no other meaning is a 500,
-// and is logged once. Only http.ErrAbortHandler passes through.
+// The functions are called concurrently. If one returns an error that has no other meaning, or panics, the answer is a
+// 500, and the failure is logged once. Only http.ErrAbortHandler passes through.
 type Config struct {
-	// Session returns the id of the storefront session that a request belongs to, such as from a signed cookie. An empty
-	// id, and [ErrNoSession], give a 401. It must not read the body.
+	// Session returns the id of the storefront session that a request belongs to, for example from a signed cookie. An
+	// empty id, and [ErrNoSession], give a 401. It must not read the body.
 	Session func(*http.Request) (id string, err error)
 	// MayBuy decides whether a session may buy a basket now. A checkout spends the company's FLOAT, so this is where a
-	// shop checks that the buyer has paid. It is called after the event was proved to be published, and right before the
+	// shop checks that the buyer has paid. It is called after the event was found to be published, and right before the
 	// checkout is sent. nil means yes; [ErrPaymentRequired] gives a 402; a [*Refusal] gives its own status, code and
-	// message. If it refuses, nothing is sent.
+	// message. After a refusal no checkout is sent.
 	//
-	// A browser repeats a checkout whose answer was lost, with the same idempotency key. MayBuy is called for each
-	// repeat. Bind a payment to [Purchase.IdempotencyKey], and return nil again for a key that was paid. [AnyoneMayBuy] is
-	// for free events.
+	// A browser repeats a checkout whose answer was lost, with the same idempotency key. MayBuy is called for each repeat.
+	// Bind a payment to [Purchase.IdempotencyKey], and return nil again for a key that was paid. [AnyoneMayBuy] is for
+	// free events.
 	MayBuy func(context.Context, Purchase) error
-	// RequestsPerMinute is how many requests a session may make in a minute, and an address likewise. An IPv6 address
-	// counts by its /64, and by its /56 at eight times the limit. Negative means any number. Defaults to
-	// [DefaultRequestsPerMinute].
+	// RequestsPerMinute is how many requests a session may make in a minute, and also how many an address may make. An
+	// IPv6 address counts by its /64, and by its /56 at eight times the limit. A negative number means no limit. Defaults
+	// to [DefaultRequestsPerMinute].
 	RequestsPerMinute int
-	// CheckoutsPerMinute is how many of these may be well-formed checkouts, repeats included. Negative means any number.
-	// Defaults to [DefaultCheckoutsPerMinute].
+	// CheckoutsPerMinute is how many of these may be well-formed checkouts, repeats included. A negative number means no
+	// limit. Defaults to [DefaultCheckoutsPerMinute].
 	CheckoutsPerMinute int
 	// TrustedProxies are the addresses whose X-Forwarded-For is trusted. The buyer's address is then the rightmost
 	// address in it that is none of these. Defaults to none: the header is not read.
 	TrustedProxies []netip.Prefix
-	// Counter counts requests. Defaults to one in memory, which is right for one process.
+	// Counter counts requests. Defaults to a counter in memory, which is right for one process.
 	Counter Counter
-	// MaxBodyBytes is the size of the largest body that is read. Defaults to [DefaultMaxBodyBytes].
+	// MaxBodyBytes is the size of the largest request body that is read, in bytes. Defaults to [DefaultMaxBodyBytes].
 	MaxBodyBytes int64
-	// Timeout bounds an operation, with all its calls and hooks. Defaults to [DefaultTimeout].
+	// Timeout bounds an operation, with all its calls to the API and to hooks. Defaults to [DefaultTimeout].
 	Timeout time.Duration
 	// Logger logs each failure that somebody at the shop can act on, once: a failed hook, an invalid answer of the API, a
-	// failure of its own, a company that cannot sell. A credential that the API refuses is logged once a minute. The line
-	// has the request id, the operation, status and code. The proxy puts no key, no buyer and no body into it. But the
-	// error of a hook or of Counter is logged as it is, so it must hold none of them. Of a panic, only the text of a
-	// runtime error is logged. Defaults to no log.
+	// failure of the API, a company that cannot sell. A credential that the API refuses is logged once a minute. The line
+	// has the request id, the operation, status and code. The proxy logs no key, no buyer and no body. But it logs the
+	// error of a hook or of Counter as it is, so that error must hold none of them. Of a panic, it logs only the text of a
+	// runtime error. Defaults to no log.
 	Logger *slog.Logger
 	// OnAnswer is called with each answer after it was sent, for metrics. The browser does not wait for it, but its
-	// connection does. The context has the values of the request's, and does not end when the browser goes away. A panic
-	// is logged. Defaults to none.
+	// connection does. The context has the values of the request's context, and does not end when the browser goes away. A
+	// panic is logged. Defaults to none.
 	OnAnswer func(context.Context, Answer)
-	// NewRequestID makes the id of a request that has none. Defaults to random UUIDs.
+	// NewRequestID makes the id of a request that came without a valid one. Defaults to random UUIDs.
 	NewRequestID func() string
 	// Clock returns the time for the limits and for durations. Defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Counter counts requests in fixed windows of a minute. A window of a key begins with its first request, and with its
-// first one after the window before ended. A key is an address, a network or the SHA-256 of a session's id, each with
-// the kind of what is counted. A Counter must be safe for concurrent use.
+// Counter counts requests in fixed windows of a minute. The first request of a key begins its window, and so does the
+// first one after a window has ended. A key is an address, a network or the SHA-256 of a session's id, each with the
+// kind of request that is counted. A Counter must be safe for concurrent use.
 type Counter interface {
 	// Count adds a request of a key. It returns the number of requests in the key's window, and when the window ends. An
-	// error is logged and lets the request pass.
+	// error is logged and the request passes.
 	Count(ctx context.Context, key string, now time.Time) (requests int, ends time.Time, err error)
 }
 
@@ -162,11 +171,11 @@ type proxy struct {
 	ofAddress  limits
 	ofSession  limits
 	operations map[string]operation
-	credential onceAMinute // the log of a credential that the API refuses
+	credential onceAMinute // bounds the log of a credential that the API refuses
 }
 
-// New returns the handler. It sends nothing and starts nothing. Its error says which part of the config is missing or
-// malformed.
+// New returns the handler. It sends nothing and starts nothing. The handler is safe for concurrent use. The error says
+// which field of the config is missing or malformed.
 func New(upstream Upstream, config *Config) (http.Handler, error) {
 	var c Config
 	if config != nil {
@@ -219,14 +228,14 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// limits are those of addresses or of sessions.
+// limits are the limits of addresses, or those of sessions.
 type limits struct {
 	kind                string
 	requests, checkouts ratewindow.Limit
 }
 
-// newLimits returns limits of a kind. In memory each kind has a counter of its own: sessions without number must not
-// push the windows of addresses out.
+// newLimits returns limits of a kind. In memory each kind has its own counter, so that any number of sessions cannot
+// push out the windows of addresses.
 func newLimits(kind string, c *Config) limits {
 	var counter ratewindow.Counter = c.Counter
 	if c.Counter == nil {

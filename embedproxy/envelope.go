@@ -69,7 +69,7 @@ func (r *reader) pagedMeta() meta {
 
 func (r *reader) requestID() string { return r.form(maxRequestID, isRequestID) }
 
-// page reads where a list goes on: there is a cursor if and only if there is more (section 2.2).
+// page reads the page member. It has a cursor if and only if there are more items (section 2.2).
 func (r *reader) page() page {
 	var p page
 	for name := range r.members("hasMore", "nextCursor") {
@@ -86,7 +86,7 @@ func (r *reader) page() page {
 	return p
 }
 
-// failure is an answer that is no success, of the API or of the proxy itself.
+// failure is an answer that is not a success, from the API or from the proxy itself.
 type failure struct {
 	status     int
 	code       string
@@ -103,7 +103,7 @@ const maxMessage = 2000
 // isMessage reports whether a text of at most maxMessage code points is a message.
 func isMessage(text string) bool { return text != "" && utf8.RuneCountInString(text) <= maxMessage }
 
-// readFailure returns the projection of an error body. Its details are dropped.
+// readFailure returns the projection of an error body. It drops the details.
 func readFailure(body []byte) (*failure, error) {
 	var f failure
 	r := newReader(body)
@@ -119,7 +119,7 @@ func readFailure(body []byte) (*failure, error) {
 }
 
 func (r *reader) failure() (code, message string) {
-	const needed = 2 // Details are the one member that may be absent (section 2.2).
+	const needed = 2 // The details are the one member that may be absent (section 2.2).
 	for name := range r.membersWith(needed, "code", "message", "details") {
 		switch name {
 		case "code":
@@ -143,13 +143,13 @@ type failureError struct {
 	Message string `json:"message"`
 }
 
-// encode writes JSON without HTML escapes: it is not part of a page, so < > & need none.
+// encode writes JSON without HTML escapes: the JSON is not part of a page, so < > & need none.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		panic(err) // Texts and numbers always encode.
+		panic(err) // Strings and numbers always encode.
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

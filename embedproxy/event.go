@@ -2,7 +2,7 @@ package embedproxy
 
 import "github.com/floatgate/ticketing"
 
-// event is an event as a browser gets it: all of section 2.3 but the times of its record.
+// event is an event as a browser gets it: all of section 2.3 but createdAt and updatedAt.
 type event struct {
 	ID               string         `json:"id"`
 	Object           string         `json:"object"`
@@ -73,16 +73,16 @@ func (r *reader) event() event {
 		case "ticketCategories":
 			e.TicketCategories = list(r, 0, maxCategories, (*reader).category)
 		case "createdAt", "updatedAt":
-			r.timestamp() // A browser has no use for the times of the record.
+			r.timestamp() // A browser does not need createdAt and updatedAt.
 		}
 	}
 	return e
 }
 
-// published is the only status of an event that a browser gets to know.
+// published is the only status in which a browser sees an event.
 const published = string(ticketing.EventPublished)
 
-// publishedEvent reads an event of a list that was asked for published events alone.
+// publishedEvent reads an event of a list that has published events only.
 func (r *reader) publishedEvent() event {
 	e := r.event()
 	if r.ok() && e.Status != published {
@@ -124,7 +124,7 @@ func (r *reader) location() location {
 	return l
 }
 
-// maxLabel bounds the texts of a category, for which the contract names no limit.
+// maxLabel bounds the texts of a category. The contract sets no limit for them.
 const maxLabel = 1000
 
 func (r *reader) eventCategory() eventCategory {

@@ -29,7 +29,7 @@ type exchange struct {
 	r         *http.Request
 	id        string
 	began     time.Time
-	operation string     // empty until it is known
+	operation string     // empty until the body was read
 	buyer     netip.Addr // invalid: the connection has no address
 	session   string
 }
@@ -71,7 +71,7 @@ func (x *exchange) newID() string {
 	return uuid.NewString() // The API would replace a malformed id.
 }
 
-// serve runs the request. A panic becomes an error, also one of a hook that has no error.
+// serve runs the request. It turns a panic into an error, also a panic of a hook that returns no error.
 func (x *exchange) serve(ctx context.Context) (done success, err error) {
 	defer func() {
 		switch v := recover(); v {
@@ -89,13 +89,13 @@ func (x *exchange) serve(ctx context.Context) (done success, err error) {
 	x.began = x.config.Clock()
 	done, err = x.run(ctx)
 	if rejected, ok := errors.AsType[*rejection](err); ok {
-		// The API may have answered with the id that it was sent, so the answer's is another.
+		// The API may have used the id that the proxy sent, so a rejection gets another id.
 		rejected.requestID = x.newID()
 	}
 	return done, err
 }
 
-// run makes the checks in the order of the package comment.
+// run makes the checks, in the order of the package comment.
 func (x *exchange) run(ctx context.Context) (success, error) {
 	if x.r.Method != http.MethodPost {
 		return success{}, &failure{
@@ -149,7 +149,7 @@ func (x *exchange) authenticate() error {
 func (x *exchange) mayBuy(ctx context.Context, b basket) error {
 	err := x.config.MayBuy(ctx, Purchase{
 		Session: x.session, IdempotencyKey: b.key, EventID: b.eventID, Buyer: b.buyer,
-		Lines: slices.Clone(b.lines), Request: x.r, // What the hook does to the lines does not reach the API.
+		Lines: slices.Clone(b.lines), Request: x.r, // A hook that changes its lines must not change the call to the API.
 	})
 	if err == nil {
 		return nil
@@ -200,8 +200,8 @@ func (x *exchange) limitAddress(ctx context.Context, limit ratewindow.Limit, wha
 	return x.limit(ctx, limit, what+" of address "+client, wider)
 }
 
-// limitSession returns RATE_LIMITED if the session is over a limit. The counter gets a digest: the id of a session is
-// commonly a secret.
+// limitSession returns RATE_LIMITED if the session is over a limit. The counter gets a digest, because the id of a
+// session is commonly a secret.
 func (x *exchange) limitSession(ctx context.Context, limit ratewindow.Limit, what string) error {
 	if limit.Requests < 0 {
 		return nil
@@ -240,7 +240,7 @@ func (x *exchange) send(done success, retryAfter string) {
 		header.Set("Allow", http.MethodPost)
 	}
 	x.w.WriteHeader(done.status)
-	_, _ = x.w.Write(done.body) // A browser that went away has no use for an error.
+	_, _ = x.w.Write(done.body) // The browser is gone; there is nobody to report an error to.
 	if x.config.OnAnswer != nil {
 		_ = http.NewResponseController(x.w).Flush() // So that the browser does not wait for the hook.
 	}

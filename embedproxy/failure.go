@@ -14,7 +14,7 @@ import (
 
 // hookError is a failed hook.
 type hookError struct {
-	hook  string // empty if a panic does not say which
+	hook  string // empty if a panic does not show which
 	err   error
 	stack string // of a panic
 }
@@ -28,7 +28,7 @@ func newPanicError(v any) *hookError {
 	return &hookError{err: panicked(v), stack: string(debug.Stack())}
 }
 
-// panicked keeps only the text of runtime errors: any other value may hold what must not be logged.
+// panicked keeps the text of a runtime error only. Any other value may hold what must not be logged.
 func panicked(v any) error {
 	if fault, ok := v.(runtime.Error); ok {
 		return fmt.Errorf("panic: %w", fault)
@@ -36,7 +36,7 @@ func panicked(v any) error {
 	return fmt.Errorf("panic of type %T", v)
 }
 
-// failure returns what the browser gets for an error. It logs what somebody at the shop can act on, and not
+// failure returns what the browser gets for an error. It logs what somebody at the shop can act on. It does not log
 // what failed because the browser went away.
 func (x *exchange) failure(ctx context.Context, err error) *failure {
 	shown := failure{
@@ -47,7 +47,7 @@ func (x *exchange) failure(ctx context.Context, err error) *failure {
 	if refused, ok := errors.AsType[*failure](err); ok {
 		level = refused.level()
 		if refused.isOfCredential() && !x.credential.due(x.began) {
-			level = slog.LevelInfo // Until somebody replaces the key, every buyer meets this.
+			level = slog.LevelInfo // Every buyer causes this until somebody replaces the key.
 		}
 		shown = *refused
 		if shown.requestID == "" {
@@ -79,8 +79,8 @@ func (x *exchange) failure(ctx context.Context, err error) *failure {
 	return &shown
 }
 
-// level returns how much a failure matters to the shop. The refusals of the proxy do not, nor those that a buyer can
-// act on. Section 7 has a client stop and alert on the others.
+// level returns the log level of a failure. The refusals of the proxy do not matter to the shop, nor do those that a
+// buyer can act on. For the others, section 7 says that a client stops and alerts someone.
 func (f *failure) level() slog.Level {
 	if f.requestID == "" {
 		return slog.LevelInfo
@@ -101,18 +101,18 @@ func (f *failure) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// isOfCredential reports whether the API refused the proxy's key, or the grants of it.
+// isOfCredential reports whether the API refused the proxy's key or its grants.
 func (f *failure) isOfCredential() bool {
 	return f.requestID != "" && (f.status == http.StatusUnauthorized || f.status == http.StatusForbidden)
 }
 
-// onceAMinute bounds a line of the log.
+// onceAMinute limits a log line to one a minute.
 type onceAMinute struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
-// due reports whether a minute is over since it last was.
+// due reports whether a minute has passed since it last returned true.
 func (o *onceAMinute) due(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,7 +123,7 @@ func (o *onceAMinute) due(now time.Time) bool {
 	return true
 }
 
-// report calls OnAnswer. It logs a panic of it, since the answer was sent.
+// report calls OnAnswer. It only logs a panic of the hook, since the answer was already sent.
 func (x *exchange) report(ctx context.Context, a Answer) {
 	if x.config.OnAnswer == nil {
 		return
@@ -135,7 +135,7 @@ func (x *exchange) report(ctx context.Context, a Answer) {
 		}
 	}()
 	a.Operation = x.operation
-	if !x.began.IsZero() { // Else the clock panicked.
+	if !x.began.IsZero() { // Otherwise the clock panicked.
 		a.Duration = x.config.Clock().Sub(x.began)
 	}
 	x.config.OnAnswer(ctx, a)

@@ -10,15 +10,15 @@ import (
 	"net/url"
 )
 
-// apiPrefix is where a local handler has the API: the path of the contract.
+// apiPrefix is the path of the API in a local handler: the path of the contract.
 const apiPrefix = "/api/public/v1"
 
 // local calls a handler in this process.
 type local struct{ handler http.Handler }
 
-// Local returns the API of a handler in this process: one of package httpapi with its default prefix, whose
-// Config.Caller says which company's shop this is. There is no API key, no socket and no second process. Give the
-// caller the three grants of an embed key and no more:
+// Local returns the API of a handler in this process, which is one of package [github.com/floatgate/ticketing/httpapi]
+// with its default prefix. The handler's Config.Caller says which company the shop belongs to. There is no API key, no
+// socket and no second process. Give the caller the three grants of an embed key and no more:
 //
 //	upstream := embedproxy.Local(httpapi.New(svc, &httpapi.Config{
 //		RateLimit: -1, // The proxy has limits of its own.
@@ -27,8 +27,8 @@ type local struct{ handler http.Handler }
 //		},
 //	}))
 //
-// The handler's requests have the context of the browser's request, and the buyer's address as their RemoteAddr. What
-// the handler returns is checked as an answer over HTTP is. Local panics if the handler is nil.
+// The handler's requests have the context of the browser's request, and the buyer's address as their RemoteAddr. Local
+// checks what the handler returns as [Remote] checks an answer over HTTP. Local panics if the handler is nil.
 func Local(handler http.Handler) Upstream {
 	if handler == nil {
 		panic("embedproxy: Local needs a handler")
@@ -36,7 +36,7 @@ func Local(handler http.Handler) Upstream {
 	return &local{handler: handler}
 }
 
-// exchange calls the handler in this goroutine.
+// exchange calls the handler in the goroutine of the caller.
 func (l *local) exchange(ctx context.Context, c call) (a answer, err error) {
 	target, err := url.ParseRequestURI(apiPrefix + c.path)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *local) exchange(ctx context.Context, c call) (a answer, err error) {
 	return answer{status: w.status, header: w.header, body: w.body.Bytes()}, nil
 }
 
-// recorder keeps an answer. It refuses what is larger than an answer may be.
+// recorder keeps an answer. It refuses an answer that is too large.
 type recorder struct {
 	header http.Header
 	status int
@@ -82,7 +82,7 @@ var errTooLarge = errors.New("embedproxy: the answer is too large")
 func (w *recorder) Header() http.Header { return w.header }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && status >= http.StatusOK { // An informational status is not the answer's.
+	if w.status == 0 && status >= http.StatusOK { // An informational status does not begin the answer.
 		w.status = status
 	}
 }

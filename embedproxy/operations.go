@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
-// operation is one of the four of section 4.12. It reads a payload and returns what to do with it.
+// operation is one of the four of section 4.12. It reads a payload and returns the task to run.
 type operation func(payload *strictjson.Object) task
 
 // task is an operation with its payload.
@@ -38,7 +38,7 @@ func operations() map[string]operation {
 
 func listEvents(payload *strictjson.Object) task {
 	query := readListQuery(payload)
-	path := "/events?status=" + published // The payload has no status.
+	path := "/events?status=" + published // The payload has no status member.
 	if query.limit > 0 {
 		path += "&limit=" + strconv.Itoa(query.limit)
 	}
@@ -97,7 +97,7 @@ func createOrder(payload *strictjson.Object) task {
 		if err := x.mayBuy(ctx, b); err != nil {
 			return success{}, err
 		}
-		// The buyer may have paid, so the checkout goes on without the browser.
+		// The buyer may have paid, so the checkout continues without the browser.
 		ctx, cancel := detached(ctx)
 		defer cancel()
 		order := call{method: http.MethodPost, path: "/checkouts", key: b.key, body: b.body()}
@@ -112,15 +112,15 @@ func createOrder(payload *strictjson.Object) task {
 	}}
 }
 
-// detached returns a context that ends when ctx times out, and not before.
+// detached returns a context that ends at the deadline of ctx and does not end when ctx is cancelled.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, _ := ctx.Deadline() // An operation has one.
+	deadline, _ := ctx.Deadline() // An operation always has a deadline.
 	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 func eventPath(event uuid.UUID) string { return "/events/" + event.String() }
 
-// project encodes what was read for the browser.
+// project encodes for the browser what was read.
 func project[T any](read envelope[T], err error) (success, error) {
 	if err != nil {
 		return success{}, err
@@ -128,7 +128,7 @@ func project[T any](read envelope[T], err error) (success, error) {
 	return success{status: http.StatusOK, requestID: read.Meta.RequestID, body: encode(read)}, nil
 }
 
-// about checks that an answer is about the event that was asked for.
+// about checks that an answer is about the requested event.
 func about(event uuid.UUID, answered string, err error) error {
 	if err == nil && !strings.EqualFold(event.String(), answered) {
 		return &rejection{reason: "data: is about another event"}

@@ -11,17 +11,17 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// Purchase is a checkout that has not been sent yet. Its form is valid, and its event was published a moment ago.
+// Purchase is a checkout that was not sent yet. Its form is valid, and its event was published a moment ago.
 type Purchase struct {
-	Session        string // what [Config.Session] returned
+	Session        string // of this purchase and of its repeats
 	IdempotencyKey string // of this purchase, and of its repeats
 	EventID        uuid.UUID
 	Buyer          ticketing.BuyerParams          // the email in lower case, all trimmed
 	Lines          []ticketing.CheckoutLineParams // 1 to 50, each of another tier, at most 50 admissions in all
-	Request        *http.Request                  // the browser's, whose body was read
+	Request        *http.Request                  // the browser's; its body was already read
 }
 
-// Total returns what the purchase will cost if it succeeds: a checkout at other prices than these fails. It may exceed
+// Total returns what the purchase costs if it succeeds: a checkout at other prices than these fails. It may exceed
 // [money.MaxInput].
 func (p Purchase) Total() money.Amount {
 	var total money.Amount
@@ -31,15 +31,15 @@ func (p Purchase) Total() money.Amount {
 	return total
 }
 
-// AnyoneMayBuy is a [Config.MayBuy] that refuses nobody. Each buyer then spends the company's FLOAT without having paid
-// anything to anybody. It is for shops whose events are all free, and for demonstrations.
+// AnyoneMayBuy is a [Config.MayBuy] that refuses nobody. Each buyer then spends the company's FLOAT without having
+// paid. Use it for shops whose events are all free, and for demonstrations.
 func AnyoneMayBuy(context.Context, Purchase) error { return nil }
 
-// ErrNoSession is the error of [Config.Session] for a request without a session.
+// ErrNoSession is the error that [Config.Session] returns for a request without a session. The browser gets a 401.
 var ErrNoSession = errors.New("embedproxy: no session")
 
-// ErrPaymentRequired is the error of [Config.MayBuy] for a purchase that is not paid. The browser may try again, with
-// the same idempotency key, once it is.
+// ErrPaymentRequired is the error that [Config.MayBuy] returns for a purchase that is not paid. The browser gets a 402.
+// It may try again with the same idempotency key after the payment.
 var ErrPaymentRequired = errors.New("embedproxy: payment required")
 
 // Refusal is an error of [Config.MayBuy] that the browser gets to see.

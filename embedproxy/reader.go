@@ -13,10 +13,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// reader reads one body of the API in one pass. It is closed: an object has exactly the members that its reader names,
-// each once. The first problem ends the reading, and what was read by then is void.
+// reader reads one body of the API in one pass. It is strict: an object has exactly the members that its reader names,
+// each once. The first problem ends the reading, and makes what was read so far invalid.
 //
-// A problem says where it is by names that are known. It repeats nothing of the body.
+// A problem names its place by known names only. It repeats nothing of the body.
 type reader struct {
 	body    string
 	at      int    // how much of body was read
@@ -52,7 +52,7 @@ func (r *reader) refuse(problem string) {
 	}
 }
 
-// within puts the name of a member, or the index of an item, before the path of a problem in it.
+// within adds the name of a member, or the index of an item, to the front of the path of a problem in it.
 func (r *reader) within(step string) {
 	switch {
 	case r.path == "":
@@ -64,20 +64,20 @@ func (r *reader) within(step string) {
 	}
 }
 
-// members reads an object. It yields the name of each member, whose value the body of the loop has to read. It refuses
-// a member that is none of names, one that is there twice, and one that is missing.
+// members reads an object. It yields the name of each member, and the body of the loop has to read the value. It
+// refuses an unknown member, a repeated one and a missing one.
 func (r *reader) members(names ...string) iter.Seq[string] {
 	return r.membersWith(len(names), names...)
 }
 
-// membersWith reads an object as members does. Only the first of names, as many as needed, must be there.
+// membersWith reads an object as members does. The first needed names are required, the rest are optional.
 func (r *reader) membersWith(needed int, names ...string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !r.take('{') {
 			return
 		}
 		var seen uint32
-		next := 0 // Members mostly come in the order of names.
+		next := 0 // Members usually come in the order of names.
 		for r.more('}', seen == 0) {
 			i := r.name(names, next)
 			switch {
@@ -126,7 +126,7 @@ func (r *reader) name(names []string, next int) int {
 	return slices.Index(names, name)
 }
 
-// expected reads the string that names a member, and reports whether it is next, without escapes.
+// expected reads a member's name if it is next and has no escapes, and reports whether it did.
 func (r *reader) expected(name string) bool {
 	r.peek()
 	rest := r.body[r.at:]
@@ -176,7 +176,7 @@ func (r *reader) more(end byte, first bool) bool {
 	return r.take(',')
 }
 
-// peek skips white space, and returns the next byte: 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (r *reader) peek() byte {
 	for r.at < len(r.body) {
 		switch c := r.body[r.at]; c {
@@ -189,7 +189,7 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-// take reads a byte that has to be next.
+// take reads a byte that must be next.
 func (r *reader) take(c byte) bool {
 	if !r.ok() {
 		return false
@@ -202,7 +202,7 @@ func (r *reader) take(c byte) bool {
 	return true
 }
 
-// word reads a word, and reports whether it is next. What may follow it is checked where that is read.
+// word reads a word if it is next, and reports whether it did. The caller checks what follows.
 func (r *reader) word(word string) bool {
 	if !r.ok() {
 		return false
@@ -239,7 +239,7 @@ func (r *reader) string() (string, bool) {
 			return "", false
 		case c == '\\':
 			escaped = true
-			i++ // What follows may be a quotation mark.
+			i++ // The next byte may be an escaped quotation mark.
 		case c < ' ':
 			r.refuse("must have no bare control characters")
 			return "", false
@@ -251,7 +251,7 @@ func (r *reader) string() (string, bool) {
 	return "", false
 }
 
-// unescape decodes the string between an offset and what was read.
+// unescape decodes the string between an offset and the current position.
 func (r *reader) unescape(begin int) (string, bool) {
 	text, err := jsontext.AppendUnquote(nil, r.body[begin:r.at])
 	if err != nil { // A malformed escape, a lone surrogate, or invalid UTF-8.
@@ -261,7 +261,7 @@ func (r *reader) unescape(begin int) (string, bool) {
 	return string(text), true
 }
 
-// object reads an object whose members are unknown, and drops it. It refuses a name that is there twice.
+// object reads an object with any members, and drops it. It refuses a repeated name.
 func (r *reader) object() {
 	if !r.ok() {
 		return
@@ -278,10 +278,10 @@ func (r *reader) object() {
 	r.at += int(decoder.InputOffset())
 }
 
-// null reads a null, and reports whether the value was one.
+// null reads a null if it is next, and reports whether it did.
 func (r *reader) null() bool { return r.word("null") }
 
-// nullable returns nil for null, and else what read returns.
+// nullable returns nil for null, and otherwise what read returns.
 func nullable[T any](r *reader, read func(*reader) T) *T {
 	if r.null() {
 		return nil

@@ -16,10 +16,10 @@ import (
 // RemoteConfig holds the options of [Remote]. A nil *RemoteConfig, and every zero field, means the default.
 type RemoteConfig struct {
 	// Transport sends the requests. Defaults to one that speaks HTTP/1.1 and HTTP/2, keeps connections for 30 seconds and
-	// finds a forward proxy as http.ProxyFromEnvironment does. A redirect is never followed.
+	// takes its forward proxy from http.ProxyFromEnvironment. Redirects are never followed.
 	Transport http.RoundTripper
-	// ForwardAddress sends the address of the buyer in X-Forwarded-For: the address that [Config.TrustedProxies] finds,
-	// never one that a browser chose. The API counts requests by it if the proxy's own address is among the API's trusted
+	// ForwardAddress sends the buyer's address in X-Forwarded-For: the address that [Config.TrustedProxies] finds, never
+	// one that a browser chose. The API counts requests by it if the proxy's own address is among the API's trusted
 	// proxies. Without it, all buyers of a shop share the 100 requests a minute of one address. Defaults to false, since
 	// an address is personal data.
 	ForwardAddress bool
@@ -36,12 +36,12 @@ type remote struct {
 // Remote returns the API at a base address, which ends in /api/public/v1. The API key must hold exactly the three
 // grants of an embed key: COMPANY:event:read, COMPANY:inventory:read and COMPANY:checkout:create.
 //
-// It makes eight requests that change nothing. The first reads openapi.json, without the key, and checks that it is
-// this contract (section 9). The other seven find out what the key holds. For a missing grant the API returns 403
-// before it looks at the rest of a request, and the rest of these is invalid. An error names the grants that are
-// missing and those that are too many. It never holds the key.
+// Remote makes eight requests that change nothing. The first reads openapi.json, without the key, and checks that it is
+// the document of this contract (section 9). The other seven find out which grants the key holds. For a missing grant
+// the API returns 403 before it looks at the rest of a request, and the rest of these requests is invalid. An error
+// names the missing grants and the excess ones. It never contains the key.
 //
-// Each call of a proxy is sent once. The browser repeats a checkout, with the same idempotency key.
+// A proxy sends each call once. The browser repeats a checkout, with the same idempotency key.
 func Remote(ctx context.Context, baseURL, apiKey string, config *RemoteConfig) (Upstream, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Hostname() == "" || (base.Scheme != "https" && base.Scheme != "http") {
@@ -73,8 +73,9 @@ func Remote(ctx context.Context, baseURL, apiKey string, config *RemoteConfig) (
 	return r, nil
 }
 
-// newTransport returns the default transport. It keeps as many connections as a busy shop has calls at a time. It gives
-// an idle connection up before a server commonly does, so that no call is sent over one that is about to be closed.
+// newTransport returns the default transport. It keeps as many connections as a busy shop has calls at a time. It
+// closes an idle connection sooner than servers commonly do, so that no call is sent over a connection that is about to
+// close.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -86,7 +87,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// exchange sends a call once. It uses the transport alone, which follows no redirect and keeps no cookies.
+// exchange sends a call once. It uses the transport directly, which follows no redirect and keeps no cookies.
 func (r *remote) exchange(ctx context.Context, c call) (answer, error) {
 	request, err := r.request(ctx, c)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *remote) exchange(ctx context.Context, c call) (answer, error) {
 	defer response.Body.Close()
 	var body bytes.Buffer
 	if response.ContentLength > 0 {
-		// The room for a longer body grows with what arrives, since a Content-Length alone proves nothing.
+		// The buffer grows with what arrives, since a Content-Length alone proves nothing.
 		const firstBody = 64 << 10
 		body.Grow(int(min(response.ContentLength, firstBody)) + bytes.MinRead)
 	}
@@ -114,9 +115,9 @@ func (r *remote) exchange(ctx context.Context, c call) (answer, error) {
 }
 
 // request makes a request that net/http does not repeat once any of it was sent: its body is not nil, and cannot be
-// read a second time. By itself http.Transport repeats a GET without a body, and any request with an idempotency key.
+// read twice. By itself http.Transport repeats a GET without a body, and any request with an idempotency key.
 func (r *remote) request(ctx context.Context, c call) (*http.Request, error) {
-	// The reader's own type is one that net/http does not know, so it cannot make GetBody.
+	// net/http does not know the type of this reader, so it cannot make GetBody.
 	body := struct{ io.Reader }{bytes.NewReader(c.body)}
 	request, err := http.NewRequestWithContext(ctx, c.method, r.base+c.path, body)
 	if err != nil {
@@ -136,7 +137,7 @@ func (r *remote) request(ctx context.Context, c call) (*http.Request, error) {
 	return request, nil
 }
 
-// fill sets the headers that every call has.
+// fill sets the headers of every call.
 func fill(header http.Header, c call) {
 	header.Set("Accept", "application/json")
 	header.Set("X-Request-Id", c.requestID)
@@ -148,7 +149,8 @@ func fill(header http.Header, c call) {
 	}
 }
 
-// unanswered returns why no answer came. The texts of other errors may hold what was received.
+// unanswered returns the reason why no answer came. It does not use the text of other errors, which may hold received
+// data.
 func unanswered(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -165,5 +167,5 @@ func unanswered(ctx context.Context, err error) string {
 	return "the connection broke, or did not speak HTTP"
 }
 
-// browserGone is the reason of a rejection that is nobody's failure.
+// browserGone is the reason of a rejection that is not a failure.
 const browserGone = "the browser went away"

@@ -24,7 +24,7 @@ const (
 // checkTimeout bounds each request of [Remote].
 const checkTimeout = 15 * time.Second
 
-// checkContract checks that the deployment's openapi.json is of this contract. Nobody else needs the key to read it.
+// checkContract checks that the deployment's openapi.json is the document of this contract. It does not send the key.
 func (r *remote) checkContract(ctx context.Context) error {
 	a, err := r.check(ctx, call{method: http.MethodGet, path: "/openapi.json", anonymous: true})
 	if err != nil {
@@ -44,21 +44,21 @@ func (r *remote) checkContract(ctx context.Context) error {
 	return nil
 }
 
-// Grants returns the three grants of an embed key (section 4.12). A key, or a caller of [Local], has these and no
-// others.
+// Grants returns the three grants of an embed key (section 4.12). A key for [Remote], or the caller of a handler for
+// [Local], must have these and no others.
 func Grants() []ticketing.Grant {
 	return []ticketing.Grant{ticketing.GrantEventRead, ticketing.GrantInventoryRead, ticketing.GrantCheckoutCreate}
 }
 
-// grantCheck is a request that the API refuses with 403 without the grant, and with 400 with it.
+// grantCheck is a request that the API refuses with 403 if the grant is missing, and with 400 otherwise.
 type grantCheck struct {
 	grant        ticketing.Grant
 	method, path string
 	body         string
 }
 
-// grantChecks returns one request for each grant. A write lacks its idempotency key, which is checked right after the
-// grant; a read has an invalid query, and a quote an empty body.
+// grantChecks returns one request for each grant. A write lacks its idempotency key, which the API checks right after
+// the grant. A read has an invalid query, and a quote an empty body.
 func grantChecks() []grantCheck {
 	const get, post, empty = http.MethodGet, http.MethodPost, "{}"
 	event, admission := uuid.NewString(), uuid.NewString()
@@ -73,7 +73,7 @@ func grantChecks() []grantCheck {
 	}
 }
 
-// checkGrants checks that the key holds the embed grants and no other. It names all that is wrong at once.
+// checkGrants checks that the key holds the embed grants and no other. Its error names everything that is wrong.
 func (r *remote) checkGrants(ctx context.Context) error {
 	var missing, excess []string
 	for _, c := range grantChecks() {

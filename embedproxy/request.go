@@ -171,7 +171,7 @@ func readBuyer(buyer *strictjson.Object) ticketing.BuyerParams {
 	}
 }
 
-// line returns a reader of texts on one line, which are trimmed.
+// line returns a function that reads a text on one line, of at most so many characters, and trims it.
 func line(most int) func(strictjson.Place, jsontext.Value) string {
 	return func(at strictjson.Place, value jsontext.Value) string {
 		text := strings.TrimSpace(strictjson.Text(at, value))
@@ -185,7 +185,7 @@ func line(most int) func(strictjson.Place, jsontext.Value) string {
 	}
 }
 
-// readEmail reads an address in the form that the API keeps. It leaves the finer points of its local part to the API.
+// readEmail reads an address in the form that the API keeps. The API checks the details of its local part.
 func readEmail(at strictjson.Place, value jsontext.Value) string {
 	text := strings.ToLower(line(maxEmail)(at, value))
 	if i := strings.LastIndexByte(text, '@'); i < 1 || !publicurl.IsDomain(text[i+1:]) {
@@ -203,7 +203,7 @@ func readKey(at strictjson.Place, value jsontext.Value) string {
 	})
 }
 
-// checkoutBody is the body of the API's request for a basket. Its key is in a header.
+// checkoutBody is the body of the API's request for a basket. The idempotency key is in a header.
 type checkoutBody struct {
 	EventID uuid.UUID          `json:"eventId"`
 	Buyer   checkoutBuyer      `json:"buyer"`

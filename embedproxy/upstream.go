@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Upstream is the API that a proxy calls: [Remote] or [Local].
+// Upstream is the API that a proxy calls. [Remote] and [Local] return one.
 type Upstream interface {
 	// exchange makes one call, once. Its error is a rejection.
 	exchange(ctx context.Context, c call) (answer, error)
@@ -22,22 +22,22 @@ type call struct {
 	key       string // the idempotency key; empty: none
 	requestID string
 	body      []byte     // nil: none
-	buyer     netip.Addr // where the browser's request came from; invalid: unknown
-	anonymous bool       // without the API key
+	buyer     netip.Addr // the address of the browser's request; invalid: unknown
+	anonymous bool       // sent without the API key
 }
 
-// answer is what the API returned. Nothing of it is checked yet.
+// answer is what the API returned, not yet checked.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// maxAnswer bounds the body of an answer, in bytes. A list of 100 events whose texts all have their greatest length
-// fits, in characters of four bytes each.
+// maxAnswer bounds the body of an answer, in bytes. It has room for a list of 100 events whose texts all have their
+// greatest length, in characters of four bytes each.
 const maxAnswer = 8 << 20
 
-// rejection is the error of a call that brought no valid answer: it may have been done or not. Its reason repeats
+// rejection is the error of a call without a valid answer. The call may or may not have been done. The reason repeats
 // nothing of an answer.
 type rejection struct {
 	reason    string
@@ -69,7 +69,7 @@ func (a answer) succeed(status int) error {
 }
 
 // isJSON reports whether there is one Content-Type and it is application/json, in any case. Its only parameter may be a
-// charset, which has to be UTF-8.
+// charset, which must be UTF-8.
 func isJSON(sent []string) bool {
 	if len(sent) != 1 {
 		return false

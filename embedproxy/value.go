@@ -15,9 +15,9 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// The methods of this file read one kind of value each. What has the wrong form is refused.
+// Each method in this file reads one kind of value. It refuses a value of the wrong form.
 
-// text reads a string of at most a number of code points.
+// text reads a string of at most so many code points.
 func (r *reader) text(most int) string {
 	text, ok := r.string()
 	if !ok {
@@ -31,7 +31,7 @@ func (r *reader) text(most int) string {
 	return text
 }
 
-// optionalText reads a string of at most a number of code points, or null.
+// optionalText reads a string of at most so many code points, or null.
 func (r *reader) optionalText(most int) *string {
 	if r.null() {
 		return nil
@@ -39,7 +39,7 @@ func (r *reader) optionalText(most int) *string {
 	return new(r.text(most))
 }
 
-// form reads a string of at most a number of code points that has a form.
+// form reads a string of at most so many code points that has a form.
 func (r *reader) form(most int, has func(string) bool) string {
 	text := r.text(most)
 	if r.ok() && !has(text) {
@@ -48,7 +48,7 @@ func (r *reader) form(most int, has func(string) bool) string {
 	return text
 }
 
-// one reads a string that is one of a few.
+// one reads a string that is one of the given ones.
 func (r *reader) one(of ...string) string {
 	text, ok := r.string()
 	if !ok {
@@ -101,7 +101,7 @@ func (r *reader) id() string {
 	})
 }
 
-// currency reads the only currency.
+// currency reads the only currency there is.
 func (r *reader) currency() string { return r.one(money.Currency) }
 
 // amount is an amount of money as the contract writes it.
@@ -163,7 +163,7 @@ func isDay(text string) bool {
 		return false
 	}
 	year, month, day := number(text[:2])*100+number(text[2:4]), number(text[5:7]), number(text[8:])
-	// A day that its month does not have becomes one of another month.
+	// A day that its month does not have becomes a day of another month.
 	return month > 0 && day > 0 && time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() == day
 }
 
@@ -187,7 +187,7 @@ func number(digits string) int { return int(digits[0]-'0')*10 + int(digits[1]-'0
 // link reads an https URL without credentials and fragment.
 func (r *reader) link(most int) string { return r.form(most, r.isLink) }
 
-// isLink reports whether a text is such a URL. The pictures of a company mostly have one origin, which is checked once.
+// isLink reports whether a text is such a URL. The images of a company usually have one origin, which is checked once.
 func (r *reader) isLink(text string) bool {
 	const scheme = "https://"
 	if len(text) < len(scheme) {
@@ -203,7 +203,7 @@ func (r *reader) isLink(text string) bool {
 	return true
 }
 
-// isPlain reports whether a text has no character that needs a second look, in a URL or in a name.
+// isPlain reports whether a text has only characters that need no further check, in a URL or in a name.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; !isAlphanumeric(rune(c)) && strings.IndexByte("_/-.~?=&,;:@!$+*", c) < 0 {
@@ -213,7 +213,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// logo reads the URL of a logo, whose host has to look public, or null.
+// logo reads the URL of a logo, whose host must look public, or null.
 func (r *reader) logo() *string {
 	const maxLogo = 2048
 	if r.null() {

@@ -1,19 +1,23 @@
 // Package conformance checks a browser proxy, in any language, against section 4.12 of the contract.
 //
-// [Run] is the browser and the public API at once. It sends operations to the proxy under test, and serves the API that
-// this proxy calls. So it knows of each operation what the proxy asked of the API and what it gave to the browser, and
-// it can let the API return anything. A check has the number of its rule:
+// [Run] plays both the browser and the public API. It sends operations to the proxy under test, and serves the API that
+// the proxy calls. So it sees what the proxy sends to the API and what it returns to the browser, and it can make the
+// API return anything. [Run] returns a [Report] with one [Check] for each rule that it tried. A check has the number of
+// its rule:
 //
 //	operations   the table of the four operations
 //	1 to 10      the proxy rules
 //
-// What 4.12 leaves open is not checked: which status between 400 and 499 a refusal of the proxy's own has, and which of
-// 502 to 504 follows from an API that returns nothing. Nor are the lengths of upstream texts.
+// What section 4.12 leaves open is not checked: which status between 400 and 499 the proxy gives its own refusals, and
+// which of 502 to 504 it returns if the API returns nothing. Nor are the lengths of upstream texts checked.
 //
-// The proxy under test is pointed at the upstream, which is served at /api/public/v1 of a listener, with any key of the
-// form svc_live.ID.SECRET. Two parts of it need settings for the run. Its limits must allow some two thousand requests
-// of one session; where they do not, the run waits as long as Retry-After says. And a hook that refuses purchases must
-// let them through.
+// # How to set up the proxy
+//
+// Point the proxy at the upstream: the path /api/public/v1 of a listener. See [Config].Listener and [Upstream]. Give it
+// any key of the form svc_live.ID.SECRET. Allow some two thousand requests of one session; if the proxy allows fewer,
+// the run waits as long as Retry-After says. If a hook of the proxy refuses purchases, make it accept them.
+//
+// Package [github.com/floatgate/ticketing/embedproxy] is a proxy in Go that passes.
 package conformance
 
 import (
@@ -28,40 +32,41 @@ import (
 	"time"
 )
 
-// Config says what to check, and how to reach it.
+// Config holds the options of a run. Proxy and Header are required.
 type Config struct {
-	// Proxy is the http or https URL that the proxy under test serves. Required.
+	// Proxy is the http or https URL of the proxy under test. Required.
 	Proxy string
 
-	// Listener is where Run serves the upstream. Run closes it. Without one, the caller serves Upstream.
+	// Listener is where Run serves Upstream. Run closes it. If it is nil, the caller serves Upstream.
 	Listener net.Listener
 
 	// Upstream is the API that the proxy calls. Defaults to a new one, which needs a Listener.
 	Upstream *Upstream
 
-	// Header is the header of a storefront session, such as a Cookie. Required, since a proxy must not serve anybody.
+	// Header holds the header of a storefront session, such as a Cookie. Required, since a proxy must refuse requests
+	// without a session.
 	Header http.Header
 
-	// Client sends the browser's requests. Redirects are never followed. Defaults to a client with a time-out of 30
-	// seconds; with Slow, of 30 seconds more than that.
+	// Client sends the browser's requests. Redirects are never followed. Defaults to a client with a timeout of 30
+	// seconds; with Slow, the timeout is 30 seconds plus Slow.
 	Client *http.Client
 
 	// InProcess says that the proxy calls Upstream without a network and a key. The checks of keys and of broken
 	// connections are then skipped.
 	InProcess bool
 
-	// Limits adds the check of the proxy's limit of requests. It sends up to a thousand requests at the end.
+	// Limits adds the check of the proxy's rate limit. It sends up to a thousand requests at the end.
 	Limits bool
 
-	// Slow adds the check of an upstream that returns nothing, and is how long the proxy may take to give up. Defaults
-	// to no such check.
+	// Slow adds the check of an upstream that returns nothing. It is how long the proxy may take to give up. Defaults to
+	// no such check.
 	Slow time.Duration
 
-	// Wait is how long the proxy may take until it listens, since it may need the upstream to start. Defaults to 30
+	// Wait is how long Run waits until the proxy listens, since the proxy may need the upstream to start. Defaults to 30
 	// seconds.
 	Wait time.Duration
 
-	// Logf is called with what delays the run. Defaults to nothing.
+	// Logf is called with the reason of each delay of the run. Defaults to none.
 	Logf func(format string, args ...any)
 }
 
@@ -80,7 +85,7 @@ type Check struct {
 	Rule   string `json:"rule"` // "operations", or the number of a rule of section 4.12
 	Name   string `json:"name"`
 	Status Status `json:"status"`
-	Got    string `json:"got"` // Why it failed, a line for each request, or was skipped. Empty if it passed.
+	Got    string `json:"got"` // Why it failed, one line for each request, or why it was skipped. Empty if it passed.
 }
 
 // Report is the result of a run.
@@ -107,8 +112,8 @@ const (
 	defaultWait    = 30 * time.Second
 )
 
-// Run checks a proxy. The error is about the run itself: the proxy cannot be reached or refuses the session, or ctx
-// ended.
+// Run checks a proxy and reports what it found. Its error is about the run itself: the proxy cannot be reached or
+// refuses the session, or ctx ended.
 func Run(ctx context.Context, config Config) (Report, error) {
 	r, err := newRunner(config)
 	if err != nil {
@@ -214,7 +219,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// withoutURL returns the cause of an error of an HTTP client.
+// withoutURL returns the cause of an HTTP client's error, without the URL.
 func withoutURL(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err

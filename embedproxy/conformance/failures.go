@@ -64,7 +64,7 @@ func failuresOf(of route) []upstreamFailure {
 	}
 }
 
-// keeps expects that the browser gets a failure as the upstream had it.
+// keeps expects that the browser gets a failure as the upstream sent it.
 func (c *check) keeps(ctx context.Context, of upstreamBody, status int, code, message string, answer *reply) {
 	got := c.sendPayload(ctx, of.operation, of.payload, on(of.route, of.nth, answer))
 	if !of.reached(got.calls) {

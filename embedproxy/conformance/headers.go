@@ -60,7 +60,7 @@ func checkBadRequestID(ctx context.Context, c *check) {
 	}
 }
 
-// finalChecks returns the checks that look back at the whole run, and that of the limit, which may end it.
+// finalChecks returns the checks of the run as a whole, and the check of the limit, which may end the run.
 func finalChecks() []step {
 	return []step{
 		{"3", "each call has Authorization: Bearer with the same API key", checkAuthorization},

@@ -113,8 +113,8 @@ func checkoutOf(calls []call) (call, bool) {
 	return call{}, false
 }
 
-// expectCalls expects exactly these calls, one after the other, and reports whether they were made. Queries are left
-// out, except that only the list of events may have one.
+// expectCalls expects exactly these calls, one after the other, and reports whether they were made. It ignores queries,
+// except that only the list of events may have one.
 func (c *check) expectCalls(q request, got result, want ...string) bool {
 	made := make([]string, len(got.calls))
 	for i, call := range got.calls {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// orderChecks returns the checks of what the browser gets of an order.
+// orderChecks returns the checks of the order that the browser gets.
 func orderChecks() []step {
 	return []step{
 		{"6", "checkout.create gives the order of the browser's schema and nothing else", checkOrderProjection},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// publicationChecks returns the checks of the proofs that an event is published.
+// publicationChecks returns the checks that the proxy serves published events only.
 func publicationChecks() []step {
 	return []step{
 		{"4", "an event that is not published is not served", checkUnpublished},
@@ -22,7 +22,7 @@ func unpublished() []string { return []string{"DRAFT", "ENDED", "CANCELLED"} }
 
 func eventReply(status string) *reply { return ok(single(with(sampleEvent(), "status", status))) }
 
-// expectNotServed expects an error after the first read of the event alone.
+// expectNotServed expects an error, and that the proxy only read the event, once.
 func (c *check) expectNotServed(about string, q request, got result) {
 	if len(got.calls) != 1 {
 		c.failf("%s, sent %s: want the read of the event alone, got %s", about, q, sent(got.calls))
@@ -81,7 +81,7 @@ func checkChanged(ctx context.Context, c *check) {
 	second("event with an unknown member", ok(single(with(sampleEvent(), "zq7unknown", mark))))
 }
 
-// afterCheckout is how long calls after the answer to a checkout are waited for.
+// afterCheckout is how long the check waits for calls after the answer to a checkout.
 const afterCheckout = 100 * time.Millisecond
 
 func checkNothingAfter(ctx context.Context, c *check) {

@@ -112,7 +112,7 @@ func checkCut(ctx context.Context, c *check) {
 	}
 }
 
-// expectGivenUp expects a failure that says that the upstream did not reply.
+// expectGivenUp expects a failure that says that the upstream did not answer.
 func (c *check) expectGivenUp(about string, got result) {
 	if got.err != nil || got.status < 502 || got.status > 504 {
 		c.failf("%s: want a status from 502 to 504, got %s", about, got.saw())
@@ -149,7 +149,8 @@ func checkSilent(ctx context.Context, c *check) {
 	}
 }
 
-// expectSameCheckout expects that each checkout has the same key and body. Section 7 lets a client repeat one so.
+// expectSameCheckout expects that all checkouts have the same key and body. Section 7 lets a client repeat one like
+// that.
 func (c *check) expectSameCheckout(got result) {
 	first, _ := checkoutOf(got.calls)
 	for _, call := range got.calls {

@@ -80,7 +80,7 @@ func unknownNames() []string {
 	}
 }
 
-// added returns a request with one more member.
+// added returns a request with one additional member.
 func added(body object, path string, value any) request {
 	return request{
 		name: fmt.Sprintf("%s with %s added", body["operation"], path), body: encode(with(body, path, value)),
@@ -99,7 +99,7 @@ func checkUnknownMembers(ctx context.Context, c *check) {
 				c.refuse(ctx, added(body, join(path, name), "PUBLISHED"))
 			}
 			for _, name := range slices.Sorted(maps.Keys(members)) {
-				// A name is case-sensitive.
+				// Names of members are case-sensitive.
 				c.refuse(ctx, added(body, join(path, strings.ToUpper(name)), members[name]))
 			}
 		})
@@ -151,8 +151,8 @@ func checkTypes(ctx context.Context, c *check) {
 	}
 }
 
-// sameType reports whether two values have the same type. Any list or object passes for the other's type, since an
-// empty one is refused for other reasons.
+// sameType reports whether two values have the same type. Two lists have it whatever they hold, and so have two objects:
+// an empty one is refused for other reasons.
 func sameType(a, b any) bool { return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) }
 
 func checkListLimits(ctx context.Context, c *check) {

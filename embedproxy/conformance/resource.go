@@ -16,15 +16,15 @@ const (
 	admissionID = "8d1f2c3b-4a5e-4b6c-9d7e-0f1a2b3c4d66"
 )
 
-// Marks in what the upstream returns.
+// Marks in what the upstream returns. The checks look for them in answers.
 const (
-	// mark is in texts that a browser may see, but not in an answer to a rejected body.
+	// mark is in texts that a browser may see, but not in the answer to a rejected body.
 	mark = "zq7canary"
 
 	// privateMark is in what no browser may see.
 	privateMark = "zq7private"
 
-	// markPrefix begins all marks, also the name of an unknown member.
+	// markPrefix begins all marks, and the name of an unknown member.
 	markPrefix = "zq7"
 )
 
@@ -116,7 +116,7 @@ func eventPage(events ...any) object {
 	}}
 }
 
-// only returns an object with these members alone.
+// only returns a copy of an object with only these members.
 func only(of object, names ...string) object {
 	kept := object{}
 	for _, name := range names {
@@ -174,7 +174,7 @@ const (
 	opCheckout  = "checkout.create"
 )
 
-// payloads returns a right payload of each operation, in the order of the contract.
+// payloads returns a valid payload of each operation, in the order of the contract.
 func payloads() []struct {
 	operation string
 	payload   object

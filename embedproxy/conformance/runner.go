@@ -30,16 +30,16 @@ type runner struct {
 	refusals refusals
 }
 
-// refusals are the failures of the proxy's refusals of upstream replies, by what is wrong with them.
+// refusals are what is wrong with the proxy's refusals of upstream replies, sorted by the kind of fault.
 type refusals struct{ status, form, content, stored []string }
 
-// step is a check that is to be made.
+// step is a check to make.
 type step struct {
 	rule, name string
 	make       func(ctx context.Context, c *check)
 }
 
-// take makes a check. The error is that ctx ended.
+// take makes a check. It returns an error if ctx ended.
 func (r *runner) take(ctx context.Context, s step) error {
 	c := &check{runner: r}
 	s.make(ctx, c)
@@ -84,19 +84,19 @@ func byRule(checks []Check) []Check {
 	return checks
 }
 
-// ruleNumber returns the number of a rule. The table of operations comes before them.
+// ruleNumber returns the number of a rule. The table of operations comes before all rules.
 func ruleNumber(rule string) int {
 	n, _ := strconv.Atoi(rule)
 	return n
 }
 
-// check is a check that is being made.
+// check is a check in progress.
 type check struct {
 	*runner
 
 	failures []string
 	skipped  string
-	settle   time.Duration // how long calls after the answer are waited for
+	settle   time.Duration // how long to wait for calls after the answer
 }
 
 func (c *check) failf(format string, args ...any) {
@@ -105,7 +105,7 @@ func (c *check) failf(format string, args ...any) {
 
 // request is a request of the browser.
 type request struct {
-	name    string // what is sent, in words; defaults to the body
+	name    string // a description of what is sent; defaults to the body
 	method  string // defaults to POST
 	query   string
 	body    []byte
@@ -113,7 +113,7 @@ type request struct {
 	session http.Header       // defaults to that of the configuration
 }
 
-// String returns what is sent, for a person.
+// String returns a description of the request.
 func (q request) String() string {
 	if q.name != "" {
 		return q.name
@@ -121,7 +121,7 @@ func (q request) String() string {
 	return short(q.body)
 }
 
-// answer is what the proxy gave to the browser.
+// answer is what the proxy returned to the browser.
 type answer struct {
 	status int
 	header http.Header
@@ -140,10 +140,10 @@ func (a answer) code() string {
 	return code
 }
 
-// String returns status and body, for a person.
+// String returns the status and the beginning of the body.
 func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, short(a.body)) }
 
-// result is what became of a request.
+// result is the outcome of a request.
 type result struct {
 	answer
 
@@ -151,7 +151,7 @@ type result struct {
 	err   error // no answer came
 }
 
-// saw returns the answer, for a person.
+// saw returns a description of the answer.
 func (r result) saw() string {
 	if r.err != nil {
 		return "no answer (" + r.err.Error() + ")"
@@ -172,7 +172,7 @@ func short(text []byte) string {
 	return quoted
 }
 
-// sent returns the calls, for a person.
+// sent returns a description of the calls.
 func sent(calls []call) string {
 	if len(calls) == 0 {
 		return "no call"
@@ -186,11 +186,11 @@ func sent(calls []call) string {
 
 const (
 	maxAnswerBytes = 32 << 20
-	limitTries     = 4                // how often a request is sent that the proxy limits
-	longestLimit   = 61 * time.Second // the longest wait for the proxy's limit
+	limitTries     = 4                // how often a request is sent that the proxy's rate limit refuses
+	longestLimit   = 61 * time.Second // the longest wait for the proxy's rate limit
 )
 
-// send sends a request while the upstream follows a script. A request that the proxy's own limit refused is repeated.
+// send sends a request while the upstream follows a script. It repeats a request that the proxy's rate limit refused.
 func (c *check) send(ctx context.Context, q request, with script) result {
 	for try := 1; ; try++ {
 		c.upstream.begin(with)
@@ -307,13 +307,13 @@ func (c *check) expectRefused(q request, got result) {
 	case errors.Is(got.err, context.DeadlineExceeded):
 		c.failf("sent %s: want a refusal, got %s", q, got.saw())
 	case got.err != nil:
-		// The connection was ended before all was sent.
+		// The proxy closed the connection before all was sent.
 	case got.status < 400 || got.status > 499:
 		c.failf("sent %s: want a status from 400 to 499, got %s", q, got.saw())
 	}
 }
 
-// expectAnswer expects a success with exactly this body. A request id is only checked for its form.
+// expectAnswer expects a success with exactly this body. Of a request id it checks only the form.
 func (c *check) expectAnswer(q request, got result, statuses []int, want any) {
 	if got.err != nil || !slices.Contains(statuses, got.status) {
 		c.failf("sent %s: want status %s, got %s", q, wanted(statuses), got.saw())
@@ -341,8 +341,8 @@ func wanted(statuses []int) string {
 // rejection is the code of the refusal of an upstream body.
 const rejection = "INVALID_UPSTREAM_RESPONSE"
 
-// expectRejected expects the refusal of an upstream reply. A check fails if the proxy takes the reply for a right one.
-// What the refusal looks like is noted for the checks of rule 9.
+// expectRejected expects that the proxy rejects an upstream reply. The check fails if the proxy accepts the reply. The
+// form of the refusal is recorded for the checks of rule 9.
 func (c *check) expectRejected(about string, got result, answered *reply) {
 	kept := answered.status >= 400 && got.status == answered.status && got.code() != rejection
 	if got.err != nil || got.status < 400 || kept {
@@ -366,7 +366,7 @@ func (c *check) expectRejected(about string, got result, answered *reply) {
 	}
 }
 
-// errorEnvelope says in what an answer is not { error: { code, message }, meta: { requestId } } and nothing else.
+// errorEnvelope returns how an answer differs from { error: { code, message }, meta: { requestId } }, or "".
 func errorEnvelope(got result) string {
 	message, _ := at(got.value, "error.message").(string)
 	want := errorBody(got.code(), message)

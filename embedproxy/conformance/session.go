@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// sessionChecks returns the checks of sessions and of requests of other sites.
+// sessionChecks returns the checks of sessions and of requests from other sites.
 func sessionChecks() []step {
 	return []step{
 		{"2", "without a session nothing is served", checkNoSession},
@@ -78,10 +78,10 @@ func forge(value string) string {
 	return strings.Join(cookies, ";")
 }
 
-// noCookie is why a check of other sites is skipped.
+// noCookie is the reason for skipping a check of other sites.
 const noCookie = "the session is no cookie, so other sites cannot send it"
 
-// cookieAlone returns what a browser adds to a request of another site by itself, or nil.
+// cookieAlone returns what a browser adds by itself to a request from another site, or nil.
 func (c *check) cookieAlone() http.Header {
 	if cookie := c.config.Header.Values("Cookie"); len(cookie) > 0 {
 		return http.Header{"Cookie": cookie}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// shapeChecks returns the checks of the form of upstream bodies, and of what the browser gets of right ones.
+// shapeChecks returns the checks of the form of upstream bodies, and of what the browser gets for valid ones.
 func shapeChecks() []step {
 	return []step{
 		{"5", "events.list gives the events of the browser's schema", checkListProjection},
@@ -24,10 +24,10 @@ func shapeChecks() []step {
 	}
 }
 
-// upstreamBody is a right body of a route, and the operation that reads it.
+// upstreamBody is a valid body of a route, and the operation that reads it.
 type upstreamBody struct {
 	route     route
-	nth       int // which of the calls of the route; 0 for each
+	nth       int // which call of the route; 0 for all
 	operation string
 	payload   object
 	body      object
@@ -78,7 +78,7 @@ func orderBody() upstreamBody {
 	}}
 }
 
-// upstreamBodies returns a right body of each route.
+// upstreamBodies returns a valid body of each route.
 func upstreamBodies() []upstreamBody {
 	return []upstreamBody{
 		listBody(), eventBody(opInventory, inventoryPayload()), inventoryBody(),
@@ -87,8 +87,8 @@ func upstreamBodies() []upstreamBody {
 	}
 }
 
-// reached reports whether the call was made that a script was for. A call that a proxy leaves out is a failure in the
-// table of operations, and not of each check of its reply.
+// reached reports whether the proxy made the call that a script was for. A missing call fails the check of the table of
+// operations, and not each check of its reply.
 func (b upstreamBody) reached(calls []call) bool {
 	n := 0
 	for _, call := range calls {
@@ -99,7 +99,7 @@ func (b upstreamBody) reached(calls []call) bool {
 	return n >= max(b.nth, 1)
 }
 
-// rejects expects that a reply in place of the right one is rejected.
+// rejects expects that the proxy rejects a reply that replaces the valid one.
 func (c *check) rejects(ctx context.Context, of upstreamBody, fault string, answer *reply) result {
 	got := c.sendPayload(ctx, of.operation, of.payload, on(of.route, of.nth, answer))
 	if !of.reached(got.calls) {
@@ -119,7 +119,7 @@ func (c *check) rejectsVariants(ctx context.Context, of upstreamBody, variants [
 	}
 }
 
-// marked returns a body with a mark in place of the request id, which then must not be in an answer.
+// marked returns a body with a mark as its request id. No answer may then contain that id.
 func marked(body any) any {
 	if at(body, "meta.requestId") == idPlaceholder {
 		return with(body, "meta.requestId", markPrefix+"-upstream-id")
@@ -212,7 +212,7 @@ func names(n int) list {
 	return tiers
 }
 
-// named gives each of the lines or tiers another name.
+// named gives each of the lines or tiers a different name.
 func named(lines list) list {
 	tiers := names(len(lines))
 	for i, line := range lines {
@@ -221,7 +221,7 @@ func named(lines list) list {
 	return lines
 }
 
-// gives expects that the browser gets this for a right upstream body.
+// gives expects that the browser gets this for a valid upstream body.
 func (c *check) gives(ctx context.Context, of upstreamBody, body, want any) {
 	q := request{body: operation(of.operation, of.payload)}
 	got := c.send(ctx, q, on(of.route, of.nth, of.reply(body)))
@@ -232,7 +232,7 @@ func (c *check) gives(ctx context.Context, of upstreamBody, body, want any) {
 	c.expectAnswer(q, got, statuses, want)
 }
 
-// nulls returns a resource with null wherever it may be.
+// nulls returns a resource with null wherever null is allowed.
 func nulls(value any, paths []string, prefix string) any {
 	for _, path := range paths {
 		value = with(value, strings.TrimPrefix(path, prefix), nil)

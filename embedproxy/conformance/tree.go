@@ -32,7 +32,7 @@ func copyOf(value any) any {
 	}
 }
 
-// with returns a copy of a JSON value in which the value at a path, such as data.lines.0.tier, is another.
+// with returns a copy of a JSON value in which the value at a path, such as data.lines.0.tier, is replaced.
 func with(value any, path string, replaced any) any {
 	c := copyOf(value)
 	names := strings.Split(path, ".")
@@ -85,7 +85,8 @@ func at(value any, path string) any {
 	return value
 }
 
-// walk calls fn for a JSON value and each value within, of a list for the first element alone, in the order of names.
+// walk calls fn for a JSON value and each value within it, in the order of names. Of a list it visits only the first
+// element.
 func walk(value any, path string, fn func(path string, value any)) {
 	fn(path, value)
 	switch of := value.(type) {
@@ -113,8 +114,8 @@ type variant struct {
 	body any
 }
 
-// shapeFaults returns a JSON value with each fault of shape that it can have: a member that is missing, null or of
-// another type, and an unknown member of each object. Paths in nullable may be null.
+// shapeFaults returns copies of a JSON value, each with one fault of shape: a member that is missing, null or of
+// another type, or an unknown member of an object. Paths in nullable may be null.
 func shapeFaults(value any, nullable ...string) []variant {
 	var faults []variant
 	walk(value, "", func(path string, of any) {
@@ -168,7 +169,7 @@ func decode(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// canonical returns a value of this package as decode does.
+// canonical returns a value of this package in the form that decode returns.
 func canonical(value any) any {
 	decoded, _ := decode(encode(value))
 	return decoded

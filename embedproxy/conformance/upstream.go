@@ -17,10 +17,10 @@ import (
 // Prefix is the path at which an [Upstream] serves the API.
 const Prefix = "/api/public/v1"
 
-// Upstream is the public API that the proxy under test calls. Outside of a check, and in a check that says nothing
-// else, it behaves as the API does towards a key with the three grants of an embed key: an operation outside of them
-// is refused with 403 before anything else, and a malformed request with 400. It sells the tickets of one event.
-// All methods may be called concurrently.
+// Upstream is the public API that the proxy under test calls. It sells the tickets of one event. A check may make it
+// return something else; otherwise it behaves as the API does for a key with the three grants of an embed key. It
+// refuses an operation outside of them with 403 before anything else, and a malformed request with 400. It is safe for
+// concurrent use.
 type Upstream struct {
 	mu        sync.Mutex
 	recording bool
@@ -28,7 +28,7 @@ type Upstream struct {
 	calls     []call
 	active    int
 	ids       int
-	released  chan struct{} // closed at the end of a check: a held reply ends
+	released  chan struct{} // closed at the end of a check, which ends a held reply
 }
 
 // NewUpstream returns an upstream.
@@ -41,7 +41,7 @@ type call struct {
 	header       http.Header
 	body         []byte
 	replyID      string
-	overlapped   bool // another call had not ended
+	overlapped   bool // another call was in progress
 }
 
 // String returns method, path and query.
@@ -53,7 +53,7 @@ func (c call) String() string {
 	return short([]byte(text))
 }
 
-// fault is how a reply breaks.
+// fault is how a reply fails.
 type fault int
 
 const (
@@ -117,7 +117,7 @@ func routeOf(method, path string) (of route, eventID string) {
 	return routeUnknown, ""
 }
 
-// begin starts a check: calls are recorded, and the script is asked first.
+// begin starts a check: it records the calls, and takes replies from the script first.
 func (u *Upstream) begin(with script) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -150,7 +150,7 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	path, ok := strings.CutPrefix(req.URL.EscapedPath(), Prefix)
 	if !ok {
-		path = "/-" + path // of no route
+		path = "/-" + path // a path of no route
 	}
 	got := call{method: req.Method, path: path, query: req.URL.Query(), header: req.Header.Clone(), body: body}
 	answer, released := u.record(&got)
@@ -194,7 +194,7 @@ func (u *Upstream) leave() {
 	u.active--
 }
 
-// write sends a reply. A body that names no request id gets that of the call.
+// write sends a reply. A body with the placeholder gets the request id of the call.
 func (a *reply) write(w http.ResponseWriter, req *http.Request, id string, released <-chan struct{}) {
 	switch a.fault {
 	case faultSilent:
@@ -228,8 +228,8 @@ func (a *reply) write(w http.ResponseWriter, req *http.Request, id string, relea
 // idPlaceholder stands in a body for the request id of the call.
 const idPlaceholder = "{request-id}"
 
-// usual returns the reply of the API to a call with an embed key. In a check neither that nor an idempotency key is
-// needed, so that one that is missing fails the check of it alone.
+// usual returns the reply of the API to a call with an embed key. In a check it requires neither that key nor an
+// idempotency key, so a missing one fails only the check that is about it.
 func usual(got call, checking bool) *reply {
 	of, event := routeOf(got.method, got.path)
 	switch {
@@ -328,7 +328,7 @@ func on(of route, nth int, answer *reply) script {
 	}
 }
 
-// from returns the script with a reply to the nth call of a route and each that follows, since HTTP clients repeat a
+// from returns the script with a reply to the nth call of a route and to each later one, since HTTP clients repeat a
 // call by themselves where a connection ended.
 func from(of route, nth int, answer *reply) script {
 	return func(called route, n int) *reply {
@@ -343,7 +343,7 @@ func from(of route, nth int, answer *reply) script {
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("conformance: %v", err)) // All values are maps, lists, texts and numbers.
+		panic(fmt.Sprintf("conformance: %v", err)) // All values are maps, lists, strings and numbers.
 	}
 	return text
 }
