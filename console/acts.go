@@ -7,7 +7,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// scope is whom a page or an act is about.
+// scope is who or what a page or an act is about.
 type scope int
 
 const (
@@ -22,12 +22,12 @@ type act struct {
 	scope scope
 	path  string // begins with the path of the page, and ends with the verb
 	page  string // the path of the page that the form is on; a redirect leads there, and a refused form is shown there
-	// permission is what the person has to hold. It is empty for an act of the data plane, which needs the grant
-	// instead, and in the scope of the person alone.
+	// permission is what the person must hold. It is empty for an act of the data plane, which needs the grant instead,
+	// and in the scope of the person alone.
 	permission ticketing.Permission
 	grant      ticketing.Grant
 	recent     bool   // needs a sign-in within the last ten minutes
-	file       bool   // its answer is a file, which leaves the page in the browser as it is
+	file       bool   // its response is a file, which leaves the page in the browser as it is
 	done       string // what the page says afterwards, unless the outcome says it
 
 	prepare func(c *call, m *members) func(context.Context) (outcome, error)

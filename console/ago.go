@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// agoFunc returns the function of the templates that shows how long ago something was, with the moment beneath. What is
-// to come, and what was a week ago or more, has the moment alone.
+// agoFunc returns the function of the templates that shows how long ago something was, with the moment below it. A time
+// in the future, or a week or more ago, is shown as the moment alone.
 func agoFunc(clock func() time.Time) func(any) template.HTML {
 	return func(value any) template.HTML {
 		at := timeOf(value)
@@ -21,8 +21,8 @@ func agoFunc(clock func() time.Time) func(any) template.HTML {
 	}
 }
 
-// formatAgo returns how long before now a time was, such as "3 min ago", and "" where the moment says more. The script
-// of the pages has the same rule, and keeps the words true while a page is open.
+// formatAgo returns how long before now a time was, such as "3 min ago", and "" where only the moment is shown. The
+// script of the pages has the same rule, and updates the words while a page is open.
 func formatAgo(at, now time.Time) string {
 	const day = 24 * time.Hour
 	switch past := now.Sub(at); {

@@ -35,13 +35,14 @@ func assets() map[string]asset {
 	return map[string]asset{
 		"/console/console.css": file("text/css; charset=utf-8", styleText),
 		"/console/console.js":  file("text/javascript; charset=utf-8", scriptText),
-		// The extension comes with htmx, which begins as soon as it is there: an extension that comes later opens no stream.
+		// The extension is in the file of htmx, which starts at once: an extension that is loaded later opens no
+		// stream.
 		"/console/htmx.js":  file("text/javascript; charset=utf-8", slices.Concat(htmxText, []byte("\n"), streamText)),
 		"/console/icon.svg": file("image/svg+xml", webpage.Icon()),
 	}
 }
 
-// sendAsset sends the file, or 304 if the browser has it. Assets hold nothing of anybody, so a browser may keep them.
+// sendAsset sends the file, or 304 if the browser has it. Assets hold no personal data, so a browser may cache them.
 func (x *exchange) sendAsset() (status int) {
 	x.setPolicies(answer{})
 	x.w.Header().Set("Cache-Control", "public, no-cache")

@@ -76,7 +76,8 @@ func auditActions() []auditAction {
 // exportSuffix ends the name of the action of a file.
 const exportSuffix = ".export"
 
-// formatAction returns the words of an action, such as "Renamed the company". One without words has those of its name.
+// formatAction returns the words of an action, such as "Renamed the company". An action without words gets those of its
+// name.
 func formatAction(name string) string {
 	if list, ok := strings.CutSuffix(name, exportSuffix); ok {
 		return "Downloaded a file: " + strings.ToLower(formatWords(list))
@@ -89,7 +90,7 @@ func formatAction(name string) string {
 	return formatWords(name)
 }
 
-// actionFilter returns the choice of an action. One of the query that is not among them is added.
+// actionFilter returns the choice of an action. An action of the query that is missing from it is added.
 func actionFilter(c *call, platform bool) field {
 	chosen := strings.TrimSpace(c.query("action"))
 	var options []option

@@ -20,14 +20,14 @@ type difference struct {
 	Before, After []shownValue
 }
 
-// shownValue is a value of the log as a person reads it: one of a text, a time and an id.
+// shownValue is a value of the log as a person reads it. One of text, time and id is set.
 type shownValue struct {
 	Text string
 	At   *time.Time
 	ID   string
 }
 
-// Differences returns the members that changed, by name. The members of an object stand on their own.
+// Differences returns the members that changed, by name. The members of an object are listed one by one.
 func (a shownAct) Differences() []difference {
 	var changed map[string]struct{ Before, After json.RawMessage }
 	if json.Unmarshal(a.Changes, &changed) != nil {
@@ -119,7 +119,7 @@ func shownValues(name string, value json.RawMessage) []shownValue {
 	return values
 }
 
-// shownValueOf returns one value. What it is follows from its form, and for words also from its name.
+// shownValueOf returns one value. Its kind follows from its form, and for words also from its name.
 func shownValueOf(name string, value json.RawMessage) shownValue {
 	var amount money.Amount
 	if json.Unmarshal(value, &amount) == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// exportPage is how many rows are read together, which is the most that the service returns.
+// exportPage is how many rows are read at a time: the most that the service returns.
 const exportPage = ticketing.MaxPageLimit
 
 // auditFilters returns the members of the query that select actions of the log.
@@ -45,7 +45,7 @@ func recordAuditExport(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	// Whether somebody with an address is a user here is not for the log of a company.
+	// The log of a company must not reveal whether an address belongs to a user of the service.
 	if typed := c.query("actor"); strings.Contains(typed, "@") {
 		filter.Actor = typed
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// verificationWait is how long an act waits for the end of a verification. Small books are verified by then, and the
-// page shows the progress of others.
+// verificationWait is how long an act waits for the end of a verification. Verifying small books takes less; for others
+// the page shows the progress.
 const verificationWait = time.Second
 
 // bookVerification is a verification of books that this process runs, or the last one that it ran.
@@ -46,7 +46,7 @@ func (b *bookVerifier) show() *bookVerification {
 	return &shown
 }
 
-// start takes the turn of a verification, and reports false while another one has it.
+// start begins a verification. It reports false while another one runs.
 func (b *bookVerifier) start(begun bookVerification) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,14 +57,14 @@ func (b *bookVerifier) start(begun bookVerification) bool {
 	return true
 }
 
-// change changes the verification that runs.
+// change changes the verification that is running.
 func (b *bookVerifier) change(by func(*bookVerification)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	by(b.last)
 }
 
-// verifyBooks verifies the books of a company, or of all for the zero id. It goes on after the request has ended.
+// verifyBooks verifies the books of a company, or of all for the zero id. It continues after the request has ended.
 func verifyBooks(ctx context.Context, c *call, company ticketing.Company) (outcome, error) {
 	begun := bookVerification{CompanyName: company.Name, StartedAt: ticketing.Time{Time: c.now}}
 	if company.ID != uuid.Nil {

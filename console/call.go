@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// call is one request for a page or of an act, after it was found who it is from and what they may do.
+// call is one request for a page or of an act, after its person and their permissions are known.
 type call struct {
 	console   *console
 	exchange  *exchange

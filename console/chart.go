@@ -39,7 +39,7 @@ type chartLine struct {
 	values []int64
 }
 
-// The measures of a chart. A picture is stretched to the place that it has.
+// The measures of a chart. A picture is stretched to the available width.
 const (
 	maxPoints   = 400
 	chartHeight = 400
@@ -140,7 +140,7 @@ func (c *chart) draw(unit chartUnit, p period, lines []chartLine) {
 	}
 }
 
-// withoutMany returns the lines of which none is drawn in the colour of another: those beyond the last colour are one.
+// withoutMany returns the lines so that each has a colour of its own: those beyond the last colour become one line.
 func withoutMany(lines []chartLine) []chartLine {
 	if len(lines) <= maxLines {
 		return lines
@@ -154,12 +154,12 @@ func withoutMany(lines []chartLine) []chartLine {
 	return append(lines[:maxLines-1:maxLines-1], other)
 }
 
-// axisStep returns the distance between two lines of an axis: the shortest of 1, 2, 5, 10, 20, 50 and so on, times the
-// least, of which maxSteps reach a value.
+// axisStep returns the distance between two lines of an axis. It is the shortest of 1, 2, 5, 10, 20, 50 and so on,
+// times the least, of which maxSteps reach a value.
 func axisStep(value, least int64) int64 {
 	for step := least; ; step *= 10 {
 		for _, factor := range []int64{1, 2, 5} {
-			// Amounts end before the largest number does.
+			// Amounts end before int64 overflows.
 			if stepsOf(value, step*factor) <= maxSteps || step > 1<<57 {
 				return step * factor
 			}
@@ -170,7 +170,7 @@ func axisStep(value, least int64) int64 {
 // stepsOf returns how many steps reach a value above zero.
 func stepsOf(value, step int64) int64 { return (value-1)/step + 1 }
 
-// Few reports whether the intervals are so wide that each of the times stands below the middle of its own.
+// Few reports whether there are so few intervals that each of the times is shown below the middle of its own.
 func (c chart) Few() bool { return len(c.Points) <= len(c.Times) }
 
 // Drawn reports whether there is a picture.

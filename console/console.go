@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// ErrNobody is returned by [Config.Identify] for a request of nobody who is signed in.
+// ErrNobody is returned by [Config.Identify] for a request of somebody who is not signed in.
 var ErrNobody = errors.New("console: nobody is signed in")
 
 // Config holds the options of a console. Every zero field means its default. The functions are called from many
@@ -27,9 +27,9 @@ type Config struct {
 	// host are refused. Its scheme is https, or http on localhost or a loopback address. Defaults to http on localhost
 	// and 127.0.0.1, at any port.
 	WebOrigin string
-	// Identify returns who a request is from, for a host that has its users already. [ErrNobody] means that nobody is
-	// signed in. With Identify the console has no sessions and no sign-in pages of its own. It is called for each request,
-	// and again every few seconds while a download is sent. Defaults to the sessions of the service.
+	// Identify returns who a request is from, for a host that already has users. [ErrNobody] means that nobody is
+	// signed in. With Identify the console has no sessions and no sign-in pages of its own. It is called for each
+	// request, and again every few seconds while a download is sent. Defaults to the sessions of the service.
 	Identify func(*http.Request) (Person, error)
 	// OIDC lets people sign in at an issuer of OpenID Connect, too. [New] refuses it together with Identify. Defaults to
 	// none.
@@ -44,7 +44,7 @@ type Config struct {
 	Logger *slog.Logger
 	// Clock returns the time. Defaults to time.Now.
 	Clock func() time.Time
-	// OnRequest is called with each answer after it was sent, for metrics. It must return quickly. Defaults to none.
+	// OnRequest is called with each response after it was sent, for metrics. It must return quickly. Defaults to none.
 	OnRequest func(context.Context, Answer)
 }
 
@@ -52,14 +52,14 @@ type Config struct {
 type Person struct {
 	// UserID is the user's id in this service. Defaults to the user with the email.
 	UserID uuid.UUID
-	// Email is an address that the host has verified. It is not read if there is a UserID.
+	// Email is an address that the host has verified. It is ignored if UserID is set.
 	Email string
-	// ProvedAt is when the person last proved who they are, by a password or a key. Acts that need a recent sign-in need
-	// one within the last ten minutes. The zero time means never.
+	// ProvedAt is when the person last proved who they are, by a password or a key. Acts that need a recent sign-in
+	// require it within the last ten minutes. The zero time means never.
 	ProvedAt time.Time
 }
 
-// Answer is an answer that was sent.
+// Answer is a response that was sent.
 type Answer struct {
 	Method   string
 	Route    string // the pattern, such as "/business/{companyId}"; empty: no page has the path

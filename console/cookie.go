@@ -15,8 +15,8 @@ const (
 	offerCookie   = "ticketing-offer"   // the next page offers to add a passkey
 )
 
-// cookieName returns the name of a cookie. Browsers accept the prefix __Host- over https alone, and then only from this
-// very host.
+// cookieName returns the name of a cookie. Browsers accept the prefix __Host- only over https, and then only from this
+// host.
 func (x *exchange) cookieName(name string) string {
 	if x.isSecure(x.r) {
 		return "__Host-" + name
@@ -24,7 +24,7 @@ func (x *exchange) cookieName(name string) string {
 	return name
 }
 
-// setCookie adds a cookie to the answer, whose life is a duration, since the clock of the browser may be wrong.
+// setCookie adds a cookie to the response. Its life is a duration, since the clock of the browser may be wrong.
 func (x *exchange) setCookie(name, value string, expires time.Time) {
 	x.addCookie(name, value, max(1, int(expires.Sub(x.began).Seconds())))
 }
@@ -32,7 +32,7 @@ func (x *exchange) setCookie(name, value string, expires time.Time) {
 func (x *exchange) removeCookie(name string) { x.addCookie(name, "", -1) }
 
 func (x *exchange) addCookie(name, value string, seconds int) {
-	x.cookies = append(x.cookies, &http.Cookie{ //nolint:gosec // Secure is false on plain loopback alone.
+	x.cookies = append(x.cookies, &http.Cookie{ //nolint:gosec // Secure is false only on plain loopback.
 		Name: x.cookieName(name), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: x.isSecure(x.r),
 		SameSite: http.SameSiteLaxMode,
 	})

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// csvWriter writes rows of comma-separated values. A cell that a program of tables would take for a formula is quoted
-// as text. The cells of the column "amount" are not: nobody but the service writes them, and a negative one is a
-// number.
+// csvWriter writes rows of comma-separated values. A cell that a spreadsheet would read as a formula is quoted as text.
+// The cells of the column "amount" are not: only the service writes them, and a negative one is a number.
 type csvWriter struct {
 	out    *csv.Writer
 	amount int // the index of that column; -1: there is none
@@ -38,7 +37,7 @@ func (w *csvWriter) flush() error {
 	return w.out.Error()
 }
 
-// csvCell returns a cell that no program of tables takes for a formula.
+// csvCell returns a cell that no spreadsheet reads as a formula.
 func csvCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -46,7 +45,7 @@ func csvCell(text string) string {
 	return text
 }
 
-// cutOff returns the last row of a file that is not whole. It has as many cells as any other, so that programs read the
+// cutOff returns the last row of an incomplete file. It has as many cells as any other, so that programs can read the
 // file.
 func cutOff(rows, columns int) []string {
 	row := make([]string, columns)
@@ -54,12 +53,12 @@ func cutOff(rows, columns int) []string {
 	return row
 }
 
-// notComplete returns the last row of a report whose sums do not have everything yet.
+// notComplete returns the last row of a report whose sums are still incomplete.
 func notComplete(from string, columns []string) []string {
 	return remark("NOT COMPLETE: orders before "+from+" are still being counted. Export it again later.", columns)
 }
 
-// remark returns a row that says something of the file.
+// remark returns a row with a remark about the file.
 func remark(text string, columns []string) []string {
 	row := make([]string, len(columns))
 	row[0] = text

@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// onDataPlane returns an act on the data plane whose refusals are in words for a person: those of the service speak of
-// an API key.
+// onDataPlane returns an act on the data plane with refusals in words for a person: those of the service mention an API
+// key.
 func onDataPlane[P any](
 	run func(context.Context, *call, P) (outcome, error),
 ) func(context.Context, *call, P) (outcome, error) {
@@ -42,14 +42,14 @@ func isConflict(err error, begin string) bool {
 	return ok && refused.Code == ticketing.CodeConflict && strings.HasPrefix(refused.Message, begin)
 }
 
-// The patience for the first of two equal calls.
+// The wait for the first of two equal calls.
 const (
 	keyTries = 30
 	keyPause = 100 * time.Millisecond
 )
 
-// runKeyed runs an operation with an idempotency key. A browser shows the answer of the second of two clicks, so a call
-// whose equal still runs waits for it and then gets its result.
+// runKeyed runs an operation with an idempotency key. After a double click a browser shows the response to the second
+// click. So a call whose equal is still running waits for it and gets its result.
 func runKeyed[T any](ctx context.Context, what string, run func() (T, error)) (T, error) {
 	result, err := run()
 	for range keyTries {
@@ -70,8 +70,8 @@ func runKeyed[T any](ctx context.Context, what string, run func() (T, error)) (T
 	return result, err
 }
 
-// Key returns the idempotency key of a form that creates something, for its field "idempotencyKey". It is another one
-// each time the form is shown. A refused form keeps its key unless that was the reason.
+// Key returns the idempotency key of a form that creates something, for its field "idempotencyKey". It changes each
+// time the form is shown. A refused form keeps its key unless the key was the reason.
 func (f *form) Key() string {
 	if f.Refused() && (f.refused.refusal.Code != ticketing.CodeConflict ||
 		isConflict(f.refused.refusal, stillProcessing)) {
@@ -82,7 +82,7 @@ func (f *form) Key() string {
 	return uuid.NewString()
 }
 
-// readConfirmed reads the box of a form for what cannot be undone. A program has no box to tick.
+// readConfirmed reads the confirmation box of a form for what cannot be undone. A program has no box to tick.
 func readConfirmed(m *members) none {
 	if confirmed := m.boolean("confirmed"); m.object == nil && !confirmed {
 		m.reader.Refuse("confirmed", "tick the box: this cannot be undone")

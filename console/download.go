@@ -18,7 +18,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// The limits of downloads that are sent at the same time. Each holds a connection, and reads as fast as its browser.
+// The limits of concurrent downloads. Each holds a connection, and reads as fast as its browser.
 const (
 	maxDownloads        = 16 // of a process
 	maxCompanyDownloads = 4  // of a company; those of the platform's own lists count together, too
@@ -28,7 +28,7 @@ const (
 )
 
 const (
-	// recheckEvery is how often it is checked that the person may still have what is sent to them.
+	// recheckEvery is how often the permission of the person is checked while a file is sent.
 	recheckEvery = 3 * time.Second
 	// recheckWait is how long that may take.
 	recheckWait = 10 * time.Second
@@ -38,13 +38,13 @@ const (
 	lastLineWait = 5 * time.Second
 )
 
-// errDraining cuts off the downloads of a server that shuts down, which would otherwise wait for them.
+// errDraining cuts off the downloads of a server that shuts down. Otherwise the server would wait for them.
 var errDraining = errors.New("console: the server shuts down")
 
 // download is a file that is written while it is sent, so that its size does not matter.
 type download struct {
 	name string
-	// body writes the file if it is no list of pages. Its media type is then media, and cut is what follows a body that
+	// body writes the file if it is not a list of pages. Its media type is then media, and cut follows a body that
 	// failed.
 	body    func(context.Context, io.Writer) error
 	media   string
@@ -54,7 +54,7 @@ type download struct {
 	next    string
 	pages   rowPages
 
-	// recheck returns why the person may not have the file any more.
+	// recheck returns why the person may no longer have the file.
 	recheck func(context.Context) error
 	// end is called when nothing more is sent.
 	end func()
@@ -72,7 +72,7 @@ func newDownloads() *downloads {
 	return &downloads{companies: map[uuid.UUID]int{}, users: map[uuid.UUID]int{}}
 }
 
-// begin counts a download, until end is called. It is RATE_LIMITED if there are too many.
+// begin counts a download until end is called. It fails with RATE_LIMITED if there are too many.
 func (d *downloads) begin(companyID, userID uuid.UUID) (end func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,15 +101,15 @@ func (d *downloads) begin(companyID, userID uuid.UUID) (end func(), err error) {
 	}), nil
 }
 
-// countDown forgets a key without downloads.
+// countDown decrements a count, and removes a key without downloads.
 func countDown(counts map[uuid.UUID]int, key uuid.UUID) {
 	if counts[key]--; counts[key] == 0 {
 		delete(counts, key)
 	}
 }
 
-// asDownload returns the function of an act whose answer is a download that was begun. It ends when nothing more is
-// sent, and at once where there is no file.
+// asDownload returns the function of an act whose response is a download that was begun. The download ends when nothing
+// more is sent, and at once if there is no file.
 func (x *exchange) asDownload(
 	a *act, do func(context.Context) (outcome, error), end func(),
 ) func(context.Context) (outcome, error) {
@@ -128,7 +128,7 @@ func (x *exchange) asDownload(
 	}
 }
 
-// mayStill checks the session of a request and the permission for its act again.
+// mayStill checks again the session of a request and the permission for its act.
 func (x *exchange) mayStill(ctx context.Context, a *act) error {
 	if err := x.isStillIn(ctx); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (x *exchange) mayStill(ctx context.Context, a *act) error {
 	return c.allow(a)
 }
 
-// isStillIn checks the session of a request again, by its id: a confirmation meanwhile has changed its secret. Where
-// the host identifies people, it is asked again.
+// isStillIn checks the session of a request again, by its id: a confirmation in the meantime has changed its secret. If
+// the host identifies people, it calls Identify again.
 func (x *exchange) isStillIn(ctx context.Context) error {
 	if x.config.Identify != nil {
 		again, err := x.hostVisitor(ctx)
@@ -158,12 +158,13 @@ func (x *exchange) isStillIn(ctx context.Context) error {
 	return err
 }
 
-// sendFile sends a download. It is cut off when the person may not have it any more, and when the server shuts down.
+// sendFile sends a download. It cuts the file off when the person may no longer have it, and when the server shuts
+// down.
 func (x *exchange) sendFile(ctx context.Context, d *download) {
 	x.w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
 	sending, stop := context.WithCancelCause(ctx)
 	deadline := &fileDeadline{control: http.NewResponseController(x.w)}
-	deadline.begin() // Without one, a browser that does not read would hold a first page that is large.
+	deadline.begin() // Otherwise a browser that does not read could hold a large first page.
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		if err := x.watchFile(sending, d); err != nil {
@@ -174,7 +175,7 @@ func (x *exchange) sendFile(ctx context.Context, d *download) {
 	err := d.write(sending, x.w, deadline.extend)
 	why := context.Cause(sending)
 	stop(nil)
-	watching.Wait() // The writer is the server's again.
+	watching.Wait() // From here on only the server uses the writer.
 	switch {
 	case err == nil:
 	case errors.Is(why, errDraining) || refusalOf(why) != nil:
@@ -185,7 +186,7 @@ func (x *exchange) sendFile(ctx context.Context, d *download) {
 	}
 }
 
-// watchFile returns why a download has to be cut off, and nil when it has ended. A check that fails cuts it off, too.
+// watchFile returns why a download must be cut off, and nil when it has ended. A failed check cuts it off, too.
 func (x *exchange) watchFile(ctx context.Context, d *download) error {
 	drain := x.live.draining(x.r)
 	again := time.NewTicker(recheckEvery)
@@ -209,23 +210,23 @@ func (x *exchange) watchFile(ctx context.Context, d *download) error {
 	}
 }
 
-// fileDeadline is when the browser has to have received what was written of a download. The time that the server gives
-// to a whole answer counts for each page.
+// fileDeadline is when the browser must have received what was written of a download. The server's time for a whole
+// response applies to each page.
 type fileDeadline struct {
 	control *http.ResponseController
 
 	mu   sync.Mutex
-	last bool // the rest of the file has to be received
+	last bool // the rest of the file must be received
 }
 
-// extend sends what was written, and begins the time of another page. A writer that has no deadline needs none, and one
-// that cannot flush sends when it wants to.
+// extend sends what was written, and begins the time of another page. A writer without deadlines needs none. One that
+// cannot flush sends by itself.
 func (d *fileDeadline) extend() {
 	_ = d.control.Flush()
 	d.begin()
 }
 
-// begin begins the time of a page, also at a host whose server gives answers any time.
+// begin begins the time of a page, also on a host whose server has no time limit for responses.
 func (d *fileDeadline) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,7 +235,7 @@ func (d *fileDeadline) begin() {
 	}
 }
 
-// hurry leaves the time for a last line. A browser that does not read any more is not waited for.
+// hurry leaves time for a last line. It does not wait longer for a browser that has stopped reading.
 func (d *fileDeadline) hurry() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -242,8 +243,8 @@ func (d *fileDeadline) hurry() {
 	_ = d.control.SetWriteDeadline(time.Now().Add(lastLineWait))
 }
 
-// write writes the file page by page, and calls sent after each of them. Where a page fails and where the context ends,
-// the last line says that the file is cut off, since its status was sent long before. It returns why.
+// write writes the file page by page, and calls sent after each of them. If a page fails or the context ends, the last
+// line says that the file is cut off, since its status was sent long before. It returns why.
 func (d *download) write(ctx context.Context, w io.Writer, sent func()) error {
 	if d.body != nil {
 		return d.writeBody(ctx, w, sent)
@@ -286,8 +287,8 @@ func (d *download) mediaType() string { return cmp.Or(d.media, csvType) }
 // bodyPart is how much of a file is sent together, in bytes.
 const bodyPart = 64 << 10
 
-// writeBody writes a file that is no list of pages. The body checks the context itself, so that what ends it does not
-// end the last line.
+// writeBody writes a file that is not a list of pages. The body checks the context itself, so that the last line can
+// still be written after the context has ended.
 func (d *download) writeBody(ctx context.Context, w io.Writer, sent func()) error {
 	out := bufio.NewWriterSize(partWriter{w, sent}, bodyPart)
 	err := guarded(func() error { return d.body(ctx, out) })
@@ -312,9 +313,9 @@ func (p partWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// endingWriter writes nothing after its context has ended.
+// endingWriter stops writing when its context has ended.
 type endingWriter struct {
-	ctx context.Context //nolint:containedctx // It is a writer for one call, which has the context.
+	ctx context.Context //nolint:containedctx // The writer is for one call, which has the context.
 	w   io.Writer
 }
 

@@ -30,7 +30,7 @@ type refusalError struct {
 	Violations []ticketing.Violation `json:"violations,omitempty"`
 }
 
-// encodeData returns the data of a page as an answer.
+// encodeData returns the data of a page as a JSON response.
 func encodeData(shown view) (answer, error) {
 	e := envelope{Data: listOrData(shown.data)}
 	if shown.paged {
@@ -51,7 +51,7 @@ func listOrData(data any) any {
 	return data
 }
 
-// encodeOutcome returns what an act did as an answer.
+// encodeOutcome returns the outcome of an act as a JSON response.
 func encodeOutcome(done outcome) (answer, error) {
 	body, err := encode(envelope{Data: listOrData(done.data)})
 	return answer{status: http.StatusOK, contentType: jsonType, body: body, once: true}, err
@@ -65,7 +65,8 @@ func encodeRefusal(refused *ticketing.Error) []byte {
 	return body
 }
 
-// encode writes JSON without HTML escapes: it is no part of a page, and nosniff keeps it from becoming one.
+// encode writes JSON without HTML escapes: it is never part of a page, and nosniff keeps browsers from reading it as
+// one.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

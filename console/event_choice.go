@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// newestEvents is how many events a choice has before somebody searches for another one.
+// newestEvents is how many events a choice lists without a search.
 const newestEvents = 25
 
 // namedEvent is an event of a choice.
@@ -27,7 +27,7 @@ type eventChoice struct {
 	field  field
 }
 
-// eventNameQuery is the member of the query that a person types to find an event.
+// eventNameQuery is the member of the query with the name of an event to find.
 const eventNameQuery = "eventName"
 
 // loadEventChoice returns the choice of an event for a page with the members event and eventName in its query.
@@ -53,7 +53,7 @@ func loadEventChoice(ctx context.Context, c *call, chosen uuid.UUID) (eventChoic
 	options := []option{{Label: "All events"}}
 	for _, one := range listed {
 		label := cut(one.Title, maxShownName)
-		// Two events of one title differ by their ids.
+		// Two events with the same title are shown with their ids.
 		if slices.ContainsFunc(listed, func(other namedEvent) bool {
 			return other.ID != one.ID && other.Title == one.Title
 		}) {
@@ -65,7 +65,8 @@ func loadEventChoice(ctx context.Context, c *call, chosen uuid.UUID) (eventChoic
 	return choice, nil
 }
 
-// eventsFor returns the events that a text finds, or without one the newest. Somebody who may see none gets none.
+// eventsFor returns the events that a text finds, or the newest ones without a text. A person who may see none gets
+// none.
 func (c *call) eventsFor(ctx context.Context, text string) ([]namedEvent, error) {
 	events := []namedEvent{}
 	if text != "" {
@@ -98,7 +99,7 @@ func (c *call) eventsFor(ctx context.Context, text string) ([]namedEvent, error)
 	return events, err
 }
 
-// eventName returns an event with its title. One that does not exist, or that the person may not see, has its id alone.
+// eventName returns an event with its title. If it does not exist or the person may not see it, only its id is set.
 func (c *call) eventName(ctx context.Context, id uuid.UUID) (namedEvent, error) {
 	named := namedEvent{id, "Event " + formatShort(id)}
 	if !c.readsEvents() {

@@ -41,8 +41,8 @@ type exchange struct {
 	cookies []*http.Cookie
 }
 
-// answer is what is sent. It is made whole before a byte of it is sent, so that any failure can still be reported. Only
-// a download is made while it is sent.
+// answer is the response. It is complete before a byte of it is sent, so that any failure can still be reported. Only a
+// download is made while it is sent.
 type answer struct {
 	status      int
 	code        ticketing.Code
@@ -59,7 +59,7 @@ type answer struct {
 	once        bool // holds a secret: it is not compressed
 }
 
-// step makes the answer of a route that is no page and no act.
+// step makes the response of a route that is neither a page nor an act.
 type step func(context.Context, *exchange) (answer, error)
 
 // ServeHTTP serves a request.
@@ -68,12 +68,12 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		console: c, w: w, r: r, id: requestID(r), began: c.config.Clock(),
 		api: r.URL.Path == apiPrefix || strings.HasPrefix(r.URL.Path, apiPrefix+"/"),
 	}
-	c.live.draining(r) // A server that shuts down has to be known before.
+	c.live.draining(r) // Its shutdown must be seen from the start.
 	a := x.answer(r.Context())
 	if a.stream != nil {
 		defer a.stream.close()
 		a.status = http.StatusOK
-		x.report(r.Context(), a) // It began, and it lasts as long as its page is looked at.
+		x.report(r.Context(), a) // It has begun, and lasts as long as its page is open.
 		x.send(r.Context(), a)
 		return
 	}
@@ -89,7 +89,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.report(r.Context(), a)
 }
 
-// answer runs the request. A panic becomes an error.
+// answer runs the request and returns its response. A panic becomes an error.
 func (x *exchange) answer(ctx context.Context) (a answer) {
 	var err error
 	func() {
@@ -107,7 +107,7 @@ func (x *exchange) answer(ctx context.Context) (a answer) {
 	if err == nil {
 		return a
 	}
-	// What failed changed nothing that the browser should know, but for a session that was replaced before.
+	// A failed request must set no cookies, except for the one of a session that was replaced before.
 	x.cookies = slices.DeleteFunc(x.cookies, func(cookie *http.Cookie) bool {
 		return cookie.Name != x.cookieName(sessionCookie)
 	})
@@ -121,7 +121,7 @@ func (x *exchange) find() {
 	x.route = f.route
 }
 
-// run makes the checks in their order: host, path, method, origin, person.
+// run checks host, path, method, origin and person, in this order.
 func (x *exchange) run(ctx context.Context) (answer, error) {
 	if !x.servesHost(x.r) {
 		return answer{}, errHost
@@ -166,8 +166,8 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 	return x.showPage(ctx, t.page)
 }
 
-// bufferBody reads the body before it is found who the request is from. Otherwise a body that arrives slowly would act
-// by a session that was ended meanwhile. One byte more than allowed is read, so that the body still is too large.
+// bufferBody reads the body before the session is read. Otherwise a slow body could use a session that was ended in the
+// meantime. It reads one byte more than allowed, so that a body that is too large is still noticed.
 func (x *exchange) bufferBody() error {
 	if isSafe(x.r.Method) {
 		return nil
@@ -180,7 +180,7 @@ func (x *exchange) bufferBody() error {
 	return nil
 }
 
-// showPage answers a GET of a page.
+// showPage responds to a GET of a page.
 func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 	c, err := x.enter(ctx, p.scope)
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *call) permit(p *page) error {
 	return nil
 }
 
-// readQuery reads the query, and refuses what the page does not name.
+// readQuery reads the query, and refuses members that the page does not name.
 func (c *call) readQuery(names []string) error {
 	sent, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
@@ -245,7 +245,7 @@ func (c *call) readQuery(names []string) error {
 	return nil
 }
 
-// compressAt is the size from which an answer is compressed, in bytes.
+// compressAt is the size from which a response is compressed, in bytes.
 const compressAt = 1 << 10
 
 // send writes the answer.
@@ -292,7 +292,7 @@ func (x *exchange) send(ctx context.Context, a answer) {
 	_, _ = x.w.Write(body) // A browser that went away has no use for an error.
 }
 
-// compressed returns a text as gzip. A writer is used again: it has tables of 800 KB.
+// compressed returns a text as gzip. Writers are reused: each has tables of 800 KB.
 func (c *console) compressed(text []byte) []byte {
 	w, used := c.zips.Get().(*gzip.Writer)
 	if !used {
@@ -327,7 +327,7 @@ func (x *exchange) report(ctx context.Context, a answer) {
 	}
 }
 
-// knownMethod keeps method names that a client invents out of the log.
+// knownMethod keeps made-up method names out of the log.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -337,10 +337,10 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// redirect returns the answer that leads a browser to a path of ours.
+// redirect returns the response that leads a browser to a path of ours.
 func redirect(path string) answer { return answer{status: http.StatusSeeOther, location: path} }
 
-// ownPath returns a path of ours that somebody sent, and "" for anything else: another host, a scheme, a path that a
+// ownPath returns a path of ours that was sent, and "" for anything else: another host, a scheme, or a path that a
 // browser would read as one of these.
 func ownPath(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || len(text) > 2000 ||

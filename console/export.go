@@ -6,7 +6,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// export is a list that a person takes away as a file of comma-separated values. It is the act "export" of its page:
+// export is a list that a person can download as a file of comma-separated values. It is the act "export" of its page:
 // the form has the filter of the page in hidden fields, and /api/v2 has it as members.
 type export struct {
 	name       string // of the act, such as "audit.export"
@@ -17,16 +17,15 @@ type export struct {
 	file       string // such as "audit.csv"
 	columns    []string
 	filter     []string // the members of the page's query that select rows
-	// open reads the filter, which it finds in the query of the call, and returns a function that returns the rows of a
-	// page and the cursor of the next one, which is empty at the end.
+	// open reads the filter from the query of the call. It returns a function that returns the rows of a page and the
+	// cursor of the next one, which is empty at the end.
 	open func(context.Context, *call) (rowPages, error)
-	// record keeps in the audit log that the person takes the list away. It is called once, before the first byte is
-	// sent.
+	// record writes the download into the audit log. It is called once, before the first byte is sent.
 	record func(context.Context, *call) error
 }
 
-// rowPages returns the rows of the page at a cursor, and the cursor of the next page. The empty cursor is that of the
-// first page, and after the last one there is an empty one.
+// rowPages returns the rows of the page at a cursor, and the cursor of the next page. The empty cursor is the first
+// page's; an empty result means that there is no next page.
 type rowPages func(ctx context.Context, cursor string) (rows [][]string, next string, err error)
 
 // act returns the act of an export.
@@ -41,7 +40,7 @@ func (e export) act() act {
 		}
 		return values
 	}, func(ctx context.Context, c *call, values map[string]string) (outcome, error) {
-		// Who may not see the page with the list gets no file of it.
+		// A person who may not see the page with the list gets no file of it.
 		if err := c.permit(c.console.pages[e.page]); err != nil {
 			return outcome{}, err
 		}
@@ -50,7 +49,8 @@ func (e export) act() act {
 		if err != nil {
 			return outcome{}, err
 		}
-		// A refused filter and an absent database are found here, while they can be shown, and leave no entry.
+		// Errors of the filter and the database show here, before the response has begun, and leave no entry in the
+		// audit log.
 		first, next, err := pages(ctx, "")
 		if err != nil {
 			return outcome{}, err

@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
-// methodError is a method that the path does not have.
+// methodError is a request with a method that the path does not have.
 type methodError struct{ read, write bool }
 
 func (e *methodError) Error() string { return "The method is not allowed here." }
@@ -87,7 +87,7 @@ func refusalOf(err error) *ticketing.Error {
 	return refused
 }
 
-// failure returns the answer for an error, as a page or as JSON. It logs what is not the person's fault.
+// failure returns the response for an error, as a page or as JSON. It logs errors that are not the person's fault.
 func (x *exchange) failure(ctx context.Context, err error) answer {
 	a := answer{}
 	shown := refusalOf(err)
@@ -155,7 +155,7 @@ type panicError struct{ text, stack string }
 
 func (e *panicError) Error() string { return e.text }
 
-// panicText keeps only the text of runtime errors: any other value may hold what must not be logged.
+// panicText keeps only the text of runtime errors: any other value may hold secrets or personal data.
 func panicText(v any) string {
 	if fault, ok := v.(runtime.Error); ok {
 		return "panic: " + fault.Error()
@@ -174,7 +174,7 @@ func guarded(run func() error) (err error) {
 	return run()
 }
 
-// limitError is a refusal of too many tries.
+// limitError is a refusal of too many attempts.
 type limitError struct {
 	refusal *ticketing.Error
 	seconds int

@@ -18,7 +18,7 @@ func (l itemList[T]) MarshalJSON() ([]byte, error) {
 	return encode(l.Items)
 }
 
-// period reads the members since and until of the query. A day as until is included.
+// period reads the members since and until of the query. If until is a day, all of that day is included.
 func (c *call) period() (since, until time.Time, err error) {
 	if since, err = c.queryTime("since"); err != nil {
 		return since, until, err
@@ -30,8 +30,7 @@ func (c *call) period() (since, until time.Time, err error) {
 	return since, until, err
 }
 
-// asPeriod names the members of a refused period as the console has them: since and until, where the service says from
-// and to.
+// asPeriod renames the members of a refused period to since and until. The service calls them from and to.
 func asPeriod(err error) error {
 	refused := refusalOf(err)
 	if refused == nil || len(refused.Violations) == 0 {
@@ -52,7 +51,7 @@ func asPeriod(err error) error {
 	return &named
 }
 
-// chosenFilter returns a filter of a list with the choices of a member of the query. The first one is no filter.
+// chosenFilter returns a filter of a list with choices. The first choice means no filter.
 func chosenFilter(c *call, name, label string, options ...option) field {
 	chosen := c.query(name)
 	for i := range options {
@@ -61,7 +60,7 @@ func chosenFilter(c *call, name, label string, options ...option) field {
 	return field{Name: name, Label: label, ID: "filter-" + name, Value: chosen, Options: options}
 }
 
-// typedFilter returns a filter of a list for a member of the query that is typed.
+// typedFilter returns a filter of a list for a typed member of the query.
 func typedFilter(c *call, name, label, kind string) field {
 	return field{
 		Name: name, Label: label, ID: "filter-" + name, Type: kind, Value: c.query(name), Autocomplete: "off",
@@ -79,7 +78,7 @@ func isFiltered(c *call, names ...string) bool {
 	return false
 }
 
-// conflicted returns a refusal for what changed meanwhile.
+// conflicted returns a refusal because something has changed in the meantime.
 func conflicted(message string) error {
 	return &ticketing.Error{Code: ticketing.CodeConflict, Message: message}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// refused is what an act left for its page: why it was refused, with what was typed, or a template to show.
+// refused is what a refused act leaves for its page: the reason with what was typed, or a template to show.
 type refused struct {
 	action     string
 	values     url.Values
@@ -40,10 +40,10 @@ type form struct {
 	refused *refused
 }
 
-// Refused reports whether this form was refused, so that what holds it can be open.
+// Refused reports whether this form was refused, so that the element around it can be open.
 func (f *form) Refused() bool { return f.refused != nil && f.refused.refusal != nil }
 
-// Message returns why the form was refused, as far as no field says it.
+// Message returns why the form was refused, except for what its fields show.
 func (f *form) Message() string {
 	if !f.Refused() {
 		return ""
@@ -126,7 +126,7 @@ func (f *form) Field(name, label string, options ...string) field {
 	return shown
 }
 
-// Checked reports whether a box is checked, as it was posted or else as it is.
+// Checked reports whether a box is checked: as it was posted, or else as given.
 func (f *form) Checked(name string, is bool) bool {
 	if f.Refused() {
 		return f.refused.values.Get(name) != ""

@@ -83,13 +83,13 @@ func formatDate(value any) template.HTML { return timeElement(timeOf(value), "2 
 // formatMoment returns the HTML of a moment, such as "23 Nov 2026, 14:30".
 func formatMoment(value any) template.HTML { return timeElement(timeOf(value), "2 Jan 2006, 15:04") }
 
-// timeElement returns the element of a time in the zone that the pages show. The zero time is a dash.
+// timeElement returns the HTML element of a time in the zone of the pages. The zero time is a dash.
 func timeElement(at time.Time, layout string) template.HTML {
 	if at.IsZero() {
 		return `<span class="none">–</span>`
 	}
 	local := at.In(shownZone())
-	//nolint:gosec // The layouts of a time hold no markup.
+	//nolint:gosec // The layouts of a time hold no HTML.
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339),
 		local.Format("Monday, 2 January 2006, 15:04:05 MST"), local.Format(layout)))
 }
@@ -157,7 +157,7 @@ func newBadge(value any) badge {
 	return badge{Text: formatWords(state), Tone: tone}
 }
 
-// formatBrowser returns what a person calls a browser, of its User-Agent: "Firefox on Windows".
+// formatBrowser returns the common name of a browser from its User-Agent: "Firefox on Windows".
 func formatBrowser(agent string) string {
 	name, system := "", ""
 	for _, one := range [][2]string{

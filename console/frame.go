@@ -9,7 +9,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// frame is what a template has as its dot.
+// frame is the dot of a template.
 type frame struct {
 	*call
 
@@ -43,13 +43,13 @@ func (f *frame) nameCompany() {
 	f.Suspended = f.company.Status == ticketing.CompanySuspended
 }
 
-// isStaff reports whether the person is staff, for a link alone: a fault hides the link.
+// isStaff reports whether the person is staff. It only decides about a link: a fault hides the link.
 func (x *exchange) isStaff(ctx context.Context) bool {
 	_, err := x.accounts.Staff(ctx, x.visitor.userID)
 	return err == nil
 }
 
-// Now returns the time of the request, by which the script knows how long ago something was.
+// Now returns the time of the request. The script computes from it how long ago something was.
 func (f *frame) Now() string { return f.now.UTC().Format(time.RFC3339) }
 
 // CompanyID returns the id of the company as a text.
@@ -72,8 +72,8 @@ func (f *frame) Path(pattern string, pairs ...any) string { return f.fill(patter
 // Query returns a member of this page's query.
 func (f *frame) Query(name string) string { return f.values[name] }
 
-// With returns this page's path with its query, where the pairs replace members and an empty value removes one. It
-// starts the list again.
+// With returns this page's path with its query. The pairs replace members, and an empty value removes one. The list
+// starts at its first page again.
 func (f *frame) With(pairs ...any) string {
 	query := url.Values{}
 	for name, value := range f.values {

@@ -36,7 +36,7 @@ type console struct {
 	templates  *templates
 	assets     map[string]asset
 	codes      ratewindow.Limit // of the codes that an address is sent
-	tries      ratewindow.Limit // of the tries of a client to sign in
+	tries      ratewindow.Limit // of the attempts of a client to sign in
 	used       ratewindow.Limit // of the challenges of passkeys that were used
 	invites    ratewindow.Limit // of the invitations that a company mails
 	invited    ratewindow.Limit // of those that an address gets
@@ -62,7 +62,7 @@ func newLimit(requests int, window time.Duration) ratewindow.Limit {
 }
 
 // New returns the console of a service. It starts nothing. It fails if the web origin is not an origin, or is one of
-// plain HTTP that is not on loopback: over plain HTTP anybody on the way could take a session.
+// plain HTTP that is not on loopback: over plain HTTP anybody on the network could steal a session.
 func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	if svc == nil {
 		return nil, errors.New("console: a console needs a service")
@@ -105,19 +105,19 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	return c, nil
 }
 
-// route is what a pattern of the mux leads to.
+// route is what a pattern of the mux selects.
 type route struct {
 	pattern string
 	page    *page
 	act     *act
-	get     step // of what is no page, such as sign-in
+	get     step // of neither a page nor an act, such as sign-in
 	post    step
 	asset   bool
 	api     bool
 	live    bool // it is the stream of the page
 }
 
-// finder is the writer that the mux gets: a route sets itself, and what the mux itself writes is dropped.
+// finder is the writer that the mux gets: the route sets itself in it, and what the mux itself writes is dropped.
 type finder struct {
 	route  *route
 	header http.Header
@@ -127,7 +127,7 @@ func (f *finder) Header() http.Header         { return f.header }
 func (f *finder) Write(b []byte) (int, error) { return len(b), nil }
 func (f *finder) WriteHeader(int)             {}
 
-// ServeHTTP sets the route for the exchange, which then has the path's variables in its request.
+// ServeHTTP sets the route for the exchange. The request then has the path's variables.
 func (t *route) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.(*finder).route = t //nolint:forcetypeassert // Only exchange.find serves by the mux.
 }
@@ -148,7 +148,7 @@ func (c *console) register() error {
 		add(&route{pattern: p.path, page: p})
 		add(&route{pattern: apiPrefix + p.path, page: p, api: true})
 		if len(p.live) > 0 {
-			// A refusal is JSON: a stream cannot be led to the sign-in page.
+			// Refusals are JSON: a stream cannot be redirected to the sign-in page.
 			add(&route{pattern: p.path + streamPath, page: p, api: true, live: true})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// invitePatience bounds the handing over of an invitation to the mail server.
+// invitePatience limits how long the mail server may take to accept an invitation.
 const invitePatience = 15 * time.Second
 
 // invitation are the members of an invitation.
@@ -36,7 +36,7 @@ func readInvitation(m *members) invitation {
 	return p
 }
 
-// invited is what an invitation did. The link is shown once.
+// invited is the result of an invitation. The link is shown only once.
 type invited struct {
 	Member    ticketing.Member `json:"member"`
 	Link      string           `json:"link,omitempty"` // empty: it was mailed, or they have signed in before
@@ -64,7 +64,7 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	// What the service refuses mails nothing, and must not use up what an address may get.
+	// An invitation that the service refuses sends no mail, so it must not count against the limits.
 	if err := c.limitInvitation(ctx, made.Member.Email); err != nil {
 		return outcome{}, err
 	}
@@ -72,24 +72,24 @@ func inviteMember(ctx context.Context, c *call, p invitation) (outcome, error) {
 	if err := c.mailInvitation(ctx, made.Member.Email, address, once); err != nil {
 		c.console.config.Logger.LogAttrs(ctx, slog.LevelError, "invitation not sent",
 			slog.String("requestId", c.exchange.id), slog.String("error", safeText(err)))
-		// The membership exists by now, so the person gets a link to send by another way: not the mailed one, whose opening
-		// shows that somebody has the mail.
+		// The membership exists by now, so the person gets a link to send by another way. It is not the mailed one:
+		// opening that proves that somebody has received the mail.
 		return c.handInvitation(ctx, p, mails, true)
 	}
 	shown := invited{Member: made.Member, Mailed: true}
 	return outcome{data: shown, done: "The invitation was sent to " + made.Member.Email + "."}, nil
 }
 
-// The limits of invitations by mail: a company could else send any number of mails to anybody.
+// The limits of invitations by mail. Otherwise a company could send any number of mails to anybody.
 const (
 	invitesPerCompany = 30
 	invitesPerAddress = 5 // of all companies together
 	inviteWindow      = 24 * time.Hour
 )
 
-// limitInvitation counts a mail to an address, whose owner is a member by now. It is RATE_LIMITED over the limit of the
-// company or of the address. The latter does not show what other companies do: neither that they invited the same
-// person nor when.
+// limitInvitation counts a mail to an address, whose owner is already a member. It returns RATE_LIMITED over the limit
+// of the company or of the address. The limit of the address reveals nothing of other companies: neither that they
+// invited the same person nor when.
 func (c *call) limitInvitation(ctx context.Context, email string) error {
 	text := fmt.Sprintf("this company has mailed %d invitations within a day.", c.console.invites.Requests)
 	wait, err := c.console.invites.Take(ctx, c.companyID.String(), "", c.now)
@@ -107,8 +107,8 @@ func (c *call) limitInvitation(ctx context.Context, email string) error {
 	return &limitError{&ticketing.Error{Code: ticketing.CodeRateLimited, Message: text}, wait}
 }
 
-// otherwise returns the advice to hand a link over, for those who are shown one. See [ticketing.Operator.InviteMember]:
-// of all who manage members these are owners and administrators of the platform, who also request settlements.
+// otherwise returns the advice to send a link, for those who may see one. See [ticketing.Operator.InviteMember]: of all
+// who manage members these are owners, and administrators of the platform. Only they may also request settlements.
 func (c *call) otherwise() string {
 	if c.console.config.Identify != nil || !holds(c.actor, ticketing.PermissionSettlementRequest) {
 		return ""
@@ -116,7 +116,7 @@ func (c *call) otherwise() string {
 	return " Create a link instead, and send it yourself."
 }
 
-// invitationAddress returns where a new member signs in, and whether that works once.
+// invitationAddress returns where a new member signs in, and whether the address works only once.
 func (c *call) invitationAddress(link *ticketing.Link) (address string, once bool) {
 	origin := c.console.originOf(c.r)
 	// Where the host signs people in, a link of ours opens nothing.

@@ -12,7 +12,7 @@ import (
 // bundleType is the media type of a signed bundle, which is text.
 const bundleType = "text/plain; charset=utf-8"
 
-// ledgerActs returns what a person takes away from the ledger: the list, the statement, and the signed bundle.
+// ledgerActs returns the downloads of the ledger: the list, the statement, and the signed bundle.
 func ledgerActs() []act {
 	of := act{
 		scope: scopeCompany, page: ledgerPath, permission: ticketing.PermissionWalletRead, recent: true, file: true,
@@ -64,7 +64,7 @@ func readStatement(m *members) map[string]string {
 	return map[string]string{"since": m.optionalText("since"), "until": m.optionalText("until")}
 }
 
-// errRead ends a statement that is read for its first line alone.
+// errRead stops a statement after its first line.
 var errRead = errors.New("console: the first line was read")
 
 func exportStatement(ctx context.Context, c *call, period map[string]string) (outcome, error) {
@@ -75,7 +75,8 @@ func exportStatement(ctx context.Context, c *call, period map[string]string) (ou
 	if err != nil {
 		return outcome{}, err
 	}
-	// A refused period and an absent database are found here, while they can be shown, and leave no entry.
+	// Errors of the period and the database show here, before the response has begun, and leave no entry in the audit
+	// log.
 	wanted := ticketing.Period{From: from, To: to}
 	err = c.operator.Statement(ctx, c.companyID, wanted, func(ticketing.StatementLine) error { return errRead })
 	if !errors.Is(err, errRead) {

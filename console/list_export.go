@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// listExports returns the exports of the lists whose file has what their page shows. Those with people in them need a
-// recent sign-in.
+// listExports returns the exports of the lists whose files have the same content as their pages. Those with people in
+// them need a recent sign-in.
 func listExports() []export {
 	const recent = true
 	of := func(list ticketing.ExportedList, page string, permission ticketing.Permission, recent bool) export {
@@ -105,7 +105,7 @@ func rowsOf[T any](
 	}
 }
 
-// rowsOfWhole returns the rows of a list that is read as a whole, since it is bounded.
+// rowsOfWhole returns the rows of a list that is read as a whole, since its length is limited.
 func rowsOfWhole[T any](list func(context.Context) ([]T, error), row func(T) []string) rowPages {
 	return func(ctx context.Context, _ string) ([][]string, string, error) {
 		found, err := list(ctx)
@@ -250,8 +250,8 @@ func exportMembers(_ context.Context, c *call) (rowPages, error) {
 	}), nil
 }
 
-// rowsOfPeople is rowsOfWhole with when each was last seen in a further cell, which is empty where the page has no such
-// time.
+// rowsOfPeople is rowsOfWhole with a further cell that has when each person was last seen. It is empty if the page has
+// no such time.
 func rowsOfPeople[T any](
 	c *call, list func(context.Context) ([]T, error), id func(T) uuid.UUID, row func(T) []string,
 ) rowPages {
@@ -333,7 +333,7 @@ func exportEndpoints(_ context.Context, c *call) (rowPages, error) {
 	}), nil
 }
 
-// cellAt returns a time as a file has it, and an empty cell for none.
+// cellAt returns a time in the format of files, or an empty cell.
 func cellAt(at *ticketing.Time) string {
 	if at == nil {
 		return ""

@@ -85,7 +85,7 @@ func exportBooks(_ context.Context, c *call) (rowPages, error) {
 	}), nil
 }
 
-// exportMoney returns the companies that sold most, as their page has them. Its last lines say what is not in it.
+// exportMoney returns the companies that sold most, like their page. Its last lines say what is missing.
 func exportMoney(_ context.Context, c *call) (rowPages, error) {
 	return func(ctx context.Context, _ string) ([][]string, string, error) {
 		month, err := moneyPeriod(c)

@@ -17,20 +17,20 @@ import (
 const (
 	maxStreams     = 500 // of a process
 	maxUserStreams = 20  // of a person
-	// watchEvery is how often it is asked what changed, and watchAfter how soon after a commit of this process at the
-	// earliest. So a stream gets at most one event a second.
+	// watchEvery is how often the service is asked for changes, and watchAfter how soon after a commit of this process
+	// at the earliest. So a stream gets at most one event a second.
 	watchEvery = 2 * time.Second
 	watchAfter = time.Second
-	// watchWait is how long an answer may take.
+	// watchWait is how long such a question may take.
 	watchWait = 10 * time.Second
-	// sessionsEvery is how often it is asked which sessions have ended.
+	// sessionsEvery is how often the service is asked which sessions have ended.
 	sessionsEvery = 3 * time.Second
 	// watchSlack is how much earlier than its commit a change may be dated.
 	watchSlack = 2 * time.Second
 )
 
-// live is what the open streams of a console share. One goroutine asks for all of them what changed. It runs as long as
-// a stream is open.
+// live is what the open streams of a console share. One goroutine asks for changes for all of them. It runs while a
+// stream is open.
 type live struct {
 	svc *ticketing.Service
 	log *slog.Logger
@@ -47,7 +47,7 @@ func newLive(svc *ticketing.Service, log *slog.Logger) *live {
 	return &live{svc: svc, log: log, streams: map[*stream]struct{}{}, users: map[uuid.UUID]int{}}
 }
 
-// stream is a page that updates while it is looked at.
+// stream is a page that updates while it is open.
 type stream struct {
 	live    *live
 	user    uuid.UUID
@@ -59,7 +59,7 @@ type stream struct {
 	over    chan struct{} // closed when the session has ended
 	ended   bool          // over is closed; guarded by live.mu
 
-	// seen are the states that the page shows, and again reports whether the page is to be signalled once more. Only the
+	// seen are the states that the page shows, and again reports whether the page must be signalled once more. Only the
 	// goroutine of live uses them.
 	seen  []ticketing.WatchedState
 	again bool
@@ -92,8 +92,8 @@ func (s *stream) close() {
 	}
 }
 
-// draining returns a channel that is closed when the server of a request shuts down, which would otherwise wait for the
-// streams. It is nil for a server that is no [http.Server].
+// draining returns a channel that is closed when the server of a request shuts down, so that the server does not wait
+// for the streams. It is nil for a server that is not an [http.Server].
 func (l *live) draining(r *http.Request) <-chan struct{} {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {
@@ -110,7 +110,7 @@ func (l *live) draining(r *http.Request) <-chan struct{} {
 	return known.(chan struct{}) //nolint:forcetypeassert // Nothing else is stored.
 }
 
-// current returns the open streams. If there are none, the goroutine has to end.
+// current returns the open streams. If there are none, the goroutine must end.
 func (l *live) current() []*stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,7 @@ func (l *live) current() []*stream {
 	return open
 }
 
-// ask asks again and again, until no stream is open.
+// ask asks for changes until no stream is open.
 func (l *live) ask() {
 	var checked time.Time
 	failed := false
@@ -164,7 +164,7 @@ func pause(until time.Time, early <-chan struct{}) {
 	}
 }
 
-// compare signals the streams whose page shows another state than that of now.
+// compare signals the streams whose page shows an outdated state.
 func (l *live) compare(ctx context.Context, open []*stream) error {
 	var watched []ticketing.Watched
 	index := map[ticketing.Watched]int{}
@@ -206,8 +206,8 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 	return nil
 }
 
-// checkSessions ends the streams of sessions that have ended: one question for all of them, and one more for each
-// person whose session has ended or was confirmed.
+// checkSessions ends the streams of ended sessions. It asks once for all of them, and once more for each person whose
+// session has ended or was confirmed.
 func (l *live) checkSessions(ctx context.Context, open []*stream) error {
 	var secrets []string
 	of := map[string]int{}
@@ -224,7 +224,7 @@ func (l *live) checkSessions(ctx context.Context, open []*stream) error {
 	if err != nil {
 		return err
 	}
-	// A confirmation gives a session another secret. So a session is looked for by its id before its streams end.
+	// A confirmation gives a session another secret. So a session is looked up by its id before its streams end.
 	still := map[uuid.UUID][]ticketing.Session{}
 	for _, s := range open {
 		if s.secret == "" || sessions[of[s.secret]].ID != uuid.Nil {

@@ -16,22 +16,22 @@ import (
 const (
 	streamType = "text/event-stream"
 	streamPath = "/live" // after the path of the page
-	// refreshHeader marks a request of a page for itself, which is no use of the session.
+	// refreshHeader marks a request that a page makes by itself. It does not extend the session.
 	refreshHeader = "X-Console-Live"
 
-	// streamBeat is how often a stream that is silent sends something, so that no proxy takes it for dead.
+	// streamBeat is how often a silent stream sends something, so that no proxy closes it.
 	streamBeat = 15 * time.Second
 	// streamWait is how long a browser may take to receive what is sent.
 	streamWait = 10 * time.Second
-	// streamLife is how long a stream goes on. The browser then opens another one, for which it is checked again what the
-	// person may do. Where the host identifies people, nothing else says that a session has ended.
+	// streamLife is how long a stream lasts. The browser then opens another one, which checks the permissions again. If
+	// the host identifies people, nothing else shows that a session has ended.
 	streamLife     = 5 * time.Minute
 	hostStreamLife = time.Minute
 	// retryStream is when a browser may try again, in seconds.
 	retryStream = 30
 )
 
-// What is sent. The browser repeats the id when it opens the stream again, which says that it may have missed events.
+// The texts that are sent. When the browser opens the stream again, it repeats the id. Then it may have missed events.
 const (
 	streamOpened  = "id: 1\n\n"
 	streamChanged = "event: live\ndata:\n\n"
@@ -43,8 +43,8 @@ var errTooManyStreams = &ticketing.Error{
 	Code: ticketing.CodeRateLimited, Message: "Too many live pages are open.",
 }
 
-// watched returns what a page shows that changes, of what the person may see. A person who sees an event, an order or a
-// list of what the log says may know that it changed.
+// watched returns the changing things of a page that the person may see. A person who sees an event, an order or a list
+// of the log may know that it changed.
 func (c *call) watched(p *page) []ticketing.Watched {
 	var all []ticketing.Watched
 	for _, topic := range p.live {
@@ -77,7 +77,7 @@ func (c *call) streamOf(p *page) string {
 	return c.expand(p.path) + streamPath + "?since=" + strconv.FormatInt(c.now.UnixMilli(), 10)
 }
 
-// openStream answers a GET of the stream of a page, for those who may see the page.
+// openStream responds to a GET of the stream of a page, for those who may see the page.
 func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
 	c, err := x.enter(ctx, p.scope)
 	if err != nil {
@@ -118,26 +118,26 @@ func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
 		return full, nil
 	default:
 	}
-	if !x.live.open(s) { //nolint:contextcheck // What is asked is for all streams, and goes on after this one.
+	if !x.live.open(s) { //nolint:contextcheck // live asks for all streams, and continues after this one.
 		return full, nil
 	}
 	a.stream = s
 	return a, nil
 }
 
-// sendStream sends a stream to its end: when the browser leaves the page, the session ends, the server shuts down, or
-// after the life of a stream. Each text has its own time to be sent, since that of the server is for a whole answer.
+// sendStream sends a stream until the browser leaves the page, the session ends, the server shuts down, or streamLife
+// is over. Each text has its own time limit, since that of the server is for a whole response.
 func (x *exchange) sendStream(s *stream) {
 	control := http.NewResponseController(x.w)
 	send := func(text string) bool {
-		// A writer that has no deadline needs none.
+		// A writer without deadlines needs none.
 		_ = control.SetWriteDeadline(time.Now().Add(streamWait))
 		if _, err := io.WriteString(x.w, text); err != nil {
 			return false
 		}
 		err := control.Flush()
 		if errors.Is(err, errors.ErrUnsupported) {
-			// The writer of the host sends all at the end. The page stays as it was loaded, and opens no other stream.
+			// The host's writer cannot flush. The page stays as it was loaded, and opens no other stream.
 			_, _ = io.WriteString(x.w, streamOver)
 		}
 		return err == nil
@@ -158,7 +158,7 @@ func (x *exchange) sendStream(s *stream) {
 		case <-beat.C:
 			going = send(streamIdle)
 		case <-s.over:
-			// The page asks for itself once more, and gets to the sign-in page.
+			// The page then requests itself once more, and is redirected to the sign-in page.
 			send(streamChanged + streamOver)
 			return
 		case <-ends.C:
@@ -171,7 +171,7 @@ func (x *exchange) sendStream(s *stream) {
 	}
 }
 
-// peek returns the session of a request that a page makes for itself.
+// peek returns the session of a request that a page makes by itself.
 func (x *exchange) peek(ctx context.Context, secret string) (ticketing.Session, error) {
 	sessions, err := x.accounts.Sessions(ctx, []string{secret})
 	if err != nil {

@@ -23,7 +23,7 @@ func (c *call) accent(ctx context.Context) (string, error) {
 	return accentOf(look), err
 }
 
-// accentOf returns the accent of a branding, or its primary colour where the accent is too pale for text.
+// accentOf returns the accent of a branding, or its primary colour if the accent is too pale for text.
 func accentOf(look ticketing.Branding) string {
 	if isReadable(look.AccentColor) {
 		return look.AccentColor
@@ -43,7 +43,7 @@ const (
 	darkCard     = "#1A212C"
 )
 
-// textOn returns white or black, the one that stands out more from a ground.
+// textOn returns white or black, whichever has more contrast with a ground.
 func textOn(ground string) (color, word string) {
 	if contrast.TextOn(contrast.Parse(ground, contrast.Color{})).String() == black {
 		return black, "black"
@@ -51,7 +51,7 @@ func textOn(ground string) (color, word string) {
 	return white, "white"
 }
 
-// ratioText returns a contrast, rounded down so that it never seems to be enough: "4.4 to 1".
+// ratioText returns a contrast, rounded down so that it never seems sufficient when it is not: "4.4 to 1".
 func ratioText(ratio float64) string {
 	const tenths = 10
 	n := int(math.Floor(ratio * tenths))
@@ -66,7 +66,7 @@ type contrastNote struct {
 	Text  string  `json:"text"`
 }
 
-// contrastsOf returns what the colours of a branding are used for, and how readable each use is.
+// contrastsOf returns the uses of a branding's colours, and how readable each is.
 func contrastsOf(look ticketing.Branding) []contrastNote {
 	on := func(use, ground string) contrastNote {
 		text, word := textOn(ground)

@@ -19,11 +19,11 @@ import (
 // maxBody is the size of the largest body that is read, in bytes.
 const maxBody = 256 << 10
 
-// members reads the members of an act: those of a JSON object, or the fields of a form. Every member has to be read,
-// and all violations are collected. It reads forms, not meanings, which the service checks.
+// members reads the members of an act: those of a JSON object, or the fields of a form. Every member must be read, and
+// all violations are collected. It checks only the form of members; the service checks their meaning.
 //
-// A form has every field that is on it. So an empty field is the empty text where a text is asked for, and absent where
-// anything else is. A field of a form whose name begins with "_" is the console's own.
+// A form sends every field that is on it. So an empty field means the empty text for a text, and an absent member
+// otherwise. A field whose name begins with "_" is the console's own.
 type members struct {
 	reader *strictjson.Reader
 	object *strictjson.Object // nil for a form
@@ -64,7 +64,7 @@ func (m *members) violations() []ticketing.Violation {
 	return violations
 }
 
-// field returns the one value of a form's field, with the line breaks of this side of the network.
+// field returns the value of a form's field, with its line breaks as LF.
 func (m *members) field(name string) (value string, sent bool) {
 	m.known[name] = true
 	values := m.form[name]
@@ -87,7 +87,7 @@ func (m *members) clean(name, value string) string {
 	return strings.ReplaceAll(value, "\r\n", "\n")
 }
 
-// text reads a text that has to be there.
+// text reads a text that is required.
 func (m *members) text(name string) string {
 	if m.object != nil {
 		return strictjson.Required(m.object, name, strictjson.Text)
@@ -108,7 +108,7 @@ func (m *members) optionalText(name string) string {
 	return value
 }
 
-// changedText reads a text of a change: nil if it is absent, and so stays as it is.
+// changedText reads a text of a change: nil if it is absent, so that the value stays as it is.
 func (m *members) changedText(name string) *string {
 	if m.object != nil {
 		return strictjson.Changed(m.object, name, strictjson.Text)
@@ -149,7 +149,7 @@ func enums[T ~string](m *members, name string) []T {
 	return values
 }
 
-// parsed reads a text that has a form, and has to be there. The error of parse is fit for the person.
+// parsed reads a required text and parses it. The error of parse is fit for the person.
 func parsed[T any](m *members, name string, parse func(string) (T, error)) T {
 	if m.object != nil {
 		return strictjson.Required(m.object, name, func(at strictjson.Place, value jsontext.Value) T {
@@ -163,7 +163,7 @@ func parsed[T any](m *members, name string, parse func(string) (T, error)) T {
 	return value
 }
 
-// optionalParsed reads a text that has a form, and may be absent.
+// optionalParsed reads a text that may be absent, and parses it.
 func optionalParsed[T any](m *members, name string, parse func(string) (T, error)) (value T, sent bool) {
 	if m.object == nil {
 		return parsedField(m, name, parse)
@@ -215,8 +215,8 @@ func (m *members) time(name string) time.Time {
 	return at
 }
 
-// parseTime parses a time in RFC 3339. In a form it may also be what an input of a date or of a date and time gives,
-// which is in the zone that the pages show.
+// parseTime parses a time in RFC 3339. In a form it may also be the value of an input of a date, or of a date and time,
+// in the zone of the pages.
 func (m *members) parseTime(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err == nil {
@@ -238,5 +238,5 @@ func parseLocal(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("must be a date, such as %s", "2026-11-23")
 }
 
-// shownZone returns the zone that the pages show times in: that of Nigeria, which has no summer time.
+// shownZone returns the zone of times on pages: that of Nigeria, which has no summer time.
 func shownZone() *time.Location { return time.FixedZone("WAT", 60*60) }

@@ -59,8 +59,8 @@ func (c *call) navigation(current *page) []navGroup {
 	return groups
 }
 
-// keysOf returns the letter of each page of the navigation: the first of its name that no page before has in its scope.
-// It does not depend on what a person may see, so colleagues have the same.
+// keysOf returns the letter of each page of the navigation: the first letter of its name that no earlier page of its
+// scope has. It does not depend on permissions, so colleagues have the same letters.
 func keysOf(nav []*page) map[*page]string {
 	type place struct {
 		scope  scope
@@ -99,7 +99,7 @@ func rootOf(s scope) string {
 // onBar is how many pages the bar of a phone has beside the button for the others.
 const onBar = 4
 
-// Bar returns the pages on the bar of a phone: those of the navigation that are made for it, then the other ones, then
+// Bar returns the pages on the bar of a phone: those of the navigation that are meant for it, then the other ones, then
 // those of the person.
 func (f *frame) Bar() []navItem {
 	var first, rest []navItem

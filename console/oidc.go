@@ -18,41 +18,41 @@ import (
 )
 
 // OIDC is an issuer of OpenID Connect and this console's registration with it. It signs people in beside passkeys,
-// links and codes, and makes no accounts: only an address that the issuer calls verified, of a member or of staff,
-// signs in. So the issuer can sign in as each of them: name one that you trust with that.
+// links and codes, and makes no accounts: only a member or staff whose address the issuer calls verified can sign in.
+// So the issuer could sign in as any of them: name one that you trust with that.
 //
-// The redirect address to register is /sign-in/oidc at the web origin. The flow is that of a code, with PKCE, a state
-// and a nonce. It has to end within five minutes, in the browser that it began in. The issuer is first asked when
-// somebody uses the button of the sign-in page. While it cannot be reached, people sign in in other ways.
+// The redirect address to register is /sign-in/oidc at the web origin. The flow uses a code, with PKCE, a state and a
+// nonce. It must end within five minutes, in the browser that it began in. The issuer is first asked when somebody uses
+// the button of the sign-in page. While it cannot be reached, people sign in in other ways.
 //
-// A sign-in is recent from the auth_time of the issuer on, and not recent without one. To make it recent, the console
-// sends people to the issuer with prompt=login and accepts only an auth_time of after that.
+// A sign-in counts as recent from the issuer's auth_time on, and never without one. To make it recent, the console
+// sends people to the issuer with prompt=login, and accepts only a later auth_time.
 type OIDC struct {
 	// Issuer is the identifier of the issuer, such as "https://accounts.example.com", exactly as the issuer writes it.
 	// Its scheme is https, or http on a loopback address.
 	Issuer string
-	// ClientID is the console's id at the issuer. It has to be the audience of ID tokens.
+	// ClientID is the console's id at the issuer. It must be the audience of ID tokens.
 	ClientID string
 	// ClientSecret is the secret for the id. Defaults to none: a public client, which PKCE protects.
 	ClientSecret string
-	// Scopes are what is asked for. Defaults to "openid" and "email"; "openid" is always among them.
+	// Scopes are the scopes to request. Defaults to "openid" and "email"; "openid" is always among them.
 	Scopes []string
 	// Transport makes the requests to the issuer. Defaults to http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
 const (
-	// issuerPatience bounds the requests to the issuer of one sign-in.
+	// issuerPatience limits the requests to the issuer of one sign-in.
 	issuerPatience = 10 * time.Second
-	// issuerPause is how long an issuer that could not be reached is not asked again.
+	// issuerPause is how long the console waits after a failure before it asks the issuer again.
 	issuerPause = 3 * time.Second
-	// issuerRefresh is how long what the issuer says of itself is used.
+	// issuerRefresh is how long the issuer's configuration is used.
 	issuerRefresh = 24 * time.Hour
-	// maxIssuerAnswer is how much of an answer of the issuer is read, in bytes.
+	// maxIssuerAnswer is how much of a response of the issuer is read, in bytes.
 	maxIssuerAnswer = 1 << 20
 )
 
-// issuer is the issuer of a console. What it says of itself is read when it is first needed, and kept.
+// issuer is the issuer of a console. Its configuration is read when it is first needed, and kept.
 type issuer struct {
 	config OIDC
 	name   string // of the button
@@ -64,7 +64,7 @@ type issuer struct {
 	failedAt time.Time
 }
 
-// provider is what an issuer says of itself.
+// provider is the configuration of an issuer.
 type provider struct {
 	*oidc.Provider
 
@@ -73,7 +73,8 @@ type provider struct {
 	at       time.Time
 }
 
-// issuerError is a sign-in that an issuer's answer, or the lack of one, ends. Its text is for the log.
+// issuerError is the failure of a sign-in because of the issuer's response, or the lack of one. Its text is for the
+// log.
 type issuerError struct {
 	reason string
 	away   bool // the issuer could not be reached
@@ -129,7 +130,7 @@ func isProtected(address, of string) bool {
 		at.Scheme == "http" && home.Scheme == "http" && isLoopback(at.Hostname()))
 }
 
-// limitedTransport reads no more than maxIssuerAnswer of an answer.
+// limitedTransport reads at most maxIssuerAnswer of a response.
 type limitedTransport struct{ http.RoundTripper }
 
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -144,8 +145,8 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// discover returns what the issuer says of itself. One call asks it at a time, and none soon after a failure, so an
-// issuer that does not answer holds nobody up for longer than issuerPatience.
+// discover returns the issuer's configuration. Only one call asks for it at a time, and none soon after a failure. So
+// an issuer that does not respond delays nobody for longer than issuerPatience.
 func (i *issuer) discover(ctx context.Context) (*provider, error) {
 	select {
 	case i.turn <- struct{}{}:
@@ -163,7 +164,7 @@ func (i *issuer) discover(ctx context.Context) (*provider, error) {
 		}
 		return nil, &issuerError{reason: "the issuer could not be reached a moment ago", away: true}
 	}
-	// The result is for others, too, so a browser that goes away does not end the request.
+	// The result is also for others, so the request continues after its browser has left.
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), i.client), issuerPatience)
 	defer cancel()
 	found, err := i.ask(ctx)
@@ -208,7 +209,7 @@ func (i *issuer) ask(ctx context.Context) (*provider, error) {
 	return p, nil
 }
 
-// oauth returns the config of a flow that comes back to an address of ours.
+// oauth returns the config of a flow that returns to an address of ours.
 func (i *issuer) oauth(p *provider, redirectURL string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: i.config.ClientID, ClientSecret: i.config.ClientSecret, Endpoint: p.endpoint,
@@ -216,7 +217,7 @@ func (i *issuer) oauth(p *provider, redirectURL string) *oauth2.Config {
 	}
 }
 
-// identity is what an issuer says of a person.
+// identity is a person as the issuer describes them.
 type identity struct {
 	email    string // verified; empty: the issuer has none
 	provedAt time.Time
@@ -266,7 +267,7 @@ func (i *issuer) redeem(
 	if verified, _ := claims.EmailVerified.(bool); verified || claims.EmailVerified == "true" {
 		known.email = claims.Email
 	}
-	// By the standard the address may be at the UserInfo endpoint alone.
+	// The standard allows the address to be at the UserInfo endpoint only.
 	if (claims.Email == "" || claims.EmailVerified == nil) && isProtected(p.UserInfoEndpoint(), i.config.Issuer) {
 		info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil {
@@ -279,7 +280,7 @@ func (i *issuer) redeem(
 	return known, nil
 }
 
-// exchangeError returns why a code was not changed for a token, without what the issuer wrote beside its code.
+// exchangeError returns why a code was not changed for a token, with the issuer's code and without its text.
 func exchangeError(err error) error {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
@@ -296,7 +297,7 @@ func exchangeError(err error) error {
 	return failed
 }
 
-// shortReason returns the text of an error for the log, which may repeat a whole page of an issuer.
+// shortReason shortens the text of an error for the log: it may contain a whole page of an issuer.
 func shortReason(err error) string {
 	const most = 200
 	if text := err.Error(); len(text) > most {

@@ -21,13 +21,13 @@ import (
 const (
 	// oidcPath is the address that the issuer sends browsers back to.
 	oidcPath = "/sign-in/oidc"
-	// oidcCookie holds what a browser has to show when it comes back.
+	// oidcCookie holds what a browser must present when it returns from the issuer.
 	oidcCookie = "ticketing-oidc"
-	// oidcLife is how long the cookie lives. The state, which a challenge is, ends before.
+	// oidcLife is how long the cookie lives. The state is a challenge, which expires before.
 	oidcLife = 10 * time.Minute
 	// purposeOIDC is the purpose of the challenge that is the state. The value of the cookie follows.
 	purposeOIDC = "oidc "
-	// maxOIDCNext is the length of the longest path that is kept for a person, in bytes: a cookie has 4 KiB.
+	// maxOIDCNext is the length of the longest path to return to, in bytes: a cookie has 4 KiB.
 	maxOIDCNext = 1500
 	// issuerSkew is how far the clock of an issuer may be behind.
 	issuerSkew = time.Minute
@@ -60,9 +60,9 @@ var (
 	}
 )
 
-// issuerRoutes are the steps of a sign-in at the issuer. Both ways there are links and no forms, since form-action of
-// the policy allows no form that leads to another host. They change nothing. The way back is a GET by the standard; its
-// state makes it one of this browser.
+// issuerRoutes are the steps of a sign-in at the issuer. They are links, since the form-action of the policy allows no
+// form that leads to another host. They change nothing, except for the return from the issuer. The standard makes that
+// a GET, and its state binds it to this browser.
 func (c *console) issuerRoutes() []*route {
 	if c.issuer == nil {
 		return nil
@@ -82,8 +82,8 @@ func (c *console) issuerName() string {
 	return c.issuer.name
 }
 
-// oidcState is what a browser keeps while the person is at the issuer. The state that the issuer sends back has a
-// digest of it, so neither counts without the other.
+// oidcState is what a browser keeps while the person is at the issuer. The state that the issuer sends back contains a
+// digest of it, so neither is valid without the other.
 type oidcState struct {
 	Nonce    string    `json:"nonce"`
 	Verifier string    `json:"verifier"` // of PKCE
@@ -108,7 +108,8 @@ func beginOIDC(ctx context.Context, x *exchange) (answer, error) {
 	return x.leadToIssuer(p, oidcState{Next: next})
 }
 
-// comesFromElsewhere reports whether the page of another site led here. It may lead to the button, but not press it.
+// comesFromElsewhere reports whether a page of another site started the request. It may link to the button, but not
+// press it.
 func (x *exchange) comesFromElsewhere() bool {
 	from := x.r.Header.Get("Sec-Fetch-Site")
 	return from == "cross-site" || from == "same-site"
@@ -132,7 +133,7 @@ func confirmByOIDC(ctx context.Context, x *exchange) (answer, error) {
 		oauth2.SetAuthURLParam("login_hint", x.visitor.email))
 }
 
-// leadToIssuer returns the redirect to the issuer and gives the browser what it has to come back with.
+// leadToIssuer returns the redirect to the issuer and gives the browser the cookie to return with.
 func (x *exchange) leadToIssuer(p *provider, kept oidcState, options ...oauth2.AuthCodeOption) (answer, error) {
 	nonce := make([]byte, 32)
 	_, _ = rand.Read(nonce) // It never fails.
@@ -155,8 +156,8 @@ func (x *exchange) leadToIssuer(p *provider, kept oidcState, options ...oauth2.A
 		AuthCodeURL(base64.RawURLEncoding.EncodeToString(state), options...)), nil
 }
 
-// takeOIDC returns what the browser kept, once, and when it began. The state is refused if it is not the one of this
-// browser, is too old or was used.
+// takeOIDC returns what the browser kept, once, and when the flow began. It refuses a state of another browser, one
+// that is too old, and one that was used.
 func (x *exchange) takeOIDC(ctx context.Context, query url.Values) (oidcState, time.Time, error) {
 	for _, name := range []string{"state", "code", "error", "iss"} {
 		if len(query[name]) > 1 {
@@ -220,7 +221,7 @@ func finishOIDC(ctx context.Context, x *exchange) (answer, error) {
 		return x.refuseOIDC(ctx, next, err)
 	}
 	client := x.client()
-	// An issuer that knows a person for hours does not make this sign-in a recent one.
+	// The issuer may have signed the person in hours ago. Then this sign-in is not a recent one.
 	client.ProvedAt = known.provedAt
 	if client.ProvedAt.IsZero() {
 		client.ProvedAt = x.began.Add(-confirmFor)
@@ -236,13 +237,13 @@ func finishOIDC(ctx context.Context, x *exchange) (answer, error) {
 	return x.begin(ctx, in, next)
 }
 
-// askIssuer returns who the issuer says the person is.
+// askIssuer returns who the person is according to the issuer.
 func (x *exchange) askIssuer(ctx context.Context, query url.Values, kept oidcState) (identity, error) {
 	p, err := x.issuer.discover(ctx)
 	if err != nil {
 		return identity{}, err
 	}
-	// Where there are several issuers, a browser may bring the answer of another one.
+	// With several issuers, a browser may bring the response of another one.
 	if sent := query.Get("iss"); sent != x.issuer.config.Issuer && (p.namesIss || query.Has("iss")) {
 		return identity{}, &issuerError{reason: "the answer is of another issuer"}
 	}
@@ -266,8 +267,8 @@ func (x *exchange) findKnown(ctx context.Context, known identity) (ticketing.Use
 	return user, err
 }
 
-// confirmKnown makes the sign-in of a session recent, with a new secret. The person has to be the one of the session,
-// and to have signed in at the issuer after they were sent there.
+// confirmKnown makes the sign-in of a session recent, with a new secret. The person must be the one of the session, and
+// must have signed in at the issuer after they were sent there.
 func (x *exchange) confirmKnown(ctx context.Context, kept oidcState, known identity, madeAt time.Time) error {
 	if err := x.identify(ctx); err != nil {
 		return err
@@ -292,7 +293,7 @@ func (x *exchange) confirmKnown(ctx context.Context, kept oidcState, known ident
 }
 
 // shownRefusal returns what a person sees of an error of these steps, and nil for a fault of ours. It logs what the
-// issuer did.
+// issuer responded.
 func (x *exchange) shownRefusal(ctx context.Context, err error) *ticketing.Error {
 	failed, ok := errors.AsType[*issuerError](err)
 	if !ok {
@@ -330,7 +331,7 @@ func (x *exchange) refuseOIDC(ctx context.Context, next string, err error) (answ
 	return a, err
 }
 
-// asLimit returns an error of too many tries, which says when to try again, and nil for any other.
+// asLimit returns an error of too many attempts, which says when to try again, and nil for any other.
 func asLimit(err error) error {
 	if wait, ok := errors.AsType[*limitError](err); ok {
 		return wait

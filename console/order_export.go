@@ -38,8 +38,7 @@ func exportOrders(_ context.Context, c *call) (rowPages, error) {
 	}, err
 }
 
-// orderRow returns an order as a row of a file. The tiers are each with how many tickets of it there are: "Standard 1,
-// VIP 2".
+// orderRow returns an order as a row of a file. Each tier has its number of tickets: "Standard 1, VIP 2".
 func orderRow(o ticketing.ExportedOrder) []string {
 	tickets, tiers := 0, make([]string, len(o.Tiers))
 	for i, tier := range o.Tiers {

@@ -59,7 +59,7 @@ type account struct {
 	Passkeys []ticketing.Passkey `json:"passkeys"`
 }
 
-// shownSession is a session, and whether it is the one that looks at it.
+// shownSession is a session, and whether it is the current one.
 type shownSession struct {
 	ticketing.Session
 

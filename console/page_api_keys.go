@@ -65,7 +65,7 @@ func readAPIKey(m *members) apiKeyParams {
 	return apiKeyParams{name: m.text("name"), grants: enums[ticketing.Grant](m, "grants")}
 }
 
-// checkAPIKey returns NOT_FOUND for a key of another company than that of the path, which staff could reach.
+// checkAPIKey returns NOT_FOUND for a key of another company than that of the path. Otherwise staff could reach it.
 func (c *call) checkAPIKey(ctx context.Context) error {
 	key, err := c.operator.GetAPIKey(ctx, c.pathID("keyId"))
 	if err == nil && key.CompanyID != c.companyID {
@@ -78,7 +78,7 @@ func (c *call) checkAPIKey(ctx context.Context) error {
 type apiKeys struct {
 	Keys      []ticketing.APIKey `json:"keys"` // newest first
 	Rotations []rotation         `json:"rotations"`
-	// Verified reports whether keys can be issued and rotated now, as far as the verification goes.
+	// Verified reports whether the verification permits to issue and rotate keys now.
 	Verified bool `json:"verified"`
 }
 
@@ -104,7 +104,7 @@ func (k apiKeys) Full() bool {
 	return len(k.Active()) >= most
 }
 
-// Rotatable returns the key of the first step of a rotation: the active one, if it is alone.
+// Rotatable returns the key of the first step of a rotation: the active one, if there is only one.
 func (k apiKeys) Rotatable() *ticketing.APIKey {
 	if active := k.Active(); len(active) == 1 {
 		return &active[0]

@@ -59,7 +59,7 @@ func auditFilter(ctx context.Context, c *call) (ticketing.AuditFilter, error) {
 	return filter, err
 }
 
-// actorName returns the name that the log has of an actor who was typed as an email. Any other text is the name itself.
+// actorName returns the name in the log of an actor who was typed as an email. Any other text is the name itself.
 func actorName(ctx context.Context, c *call, typed string) (string, error) {
 	if !strings.Contains(typed, "@") {
 		return typed, nil
@@ -96,13 +96,13 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 	if shown.Items, err = nameActs(ctx, c, found.Items); err != nil {
 		return view{}, err
 	}
-	// A later page does not change with new actions.
+	// New actions do not change a later page.
 	return view{
 		data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != "",
 	}, c.nameSubjects(ctx, shown.Items)
 }
 
-// nameActs adds the people to a page of the log, with one question for all of them.
+// nameActs adds the people to a page of the log, with one read for all of them.
 func nameActs(ctx context.Context, c *call, entries []ticketing.AuditEntry) ([]shownAct, error) {
 	var refs []ticketing.PersonRef
 	ref := func(entry ticketing.AuditEntry, name string) ticketing.PersonRef {

@@ -50,7 +50,7 @@ func clearableText(m *members, name string) *string {
 	return m.changedText(name)
 }
 
-// companyBranding is a company's branding, what its colours are good for, and its versions.
+// companyBranding is a company's branding, how readable its colours are, and its versions.
 type companyBranding struct {
 	Branding  ticketing.Branding `json:"branding"`
 	Contrasts []contrastNote     `json:"contrasts"`
@@ -66,7 +66,7 @@ type brandingVersion struct {
 	Changed []string `json:"-"` // in words; nil: the version before it is on the next page
 }
 
-// Pictures reports whether the person asked to see the logo. Its host would else learn who looks.
+// Pictures reports whether the person asked to see the logo. Otherwise its host would learn who looks.
 func (b companyBranding) Pictures() bool { return b.pictures && b.Branding.LogoURL != nil }
 
 // Style returns the path of the stylesheet with the colours of the preview.

@@ -6,8 +6,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// brandingMailPage is a sample of the ticket mail in a company's branding, as a mail program shows it that loads no
-// pictures of others.
+// brandingMailPage is a sample of the ticket mail in a company's branding, as a mail program shows it without remote
+// pictures.
 func brandingMailPage() page {
 	return page{
 		path: "/business/{companyId}/branding/mail", scope: scopeCompany, title: "Ticket mail",
@@ -16,7 +16,7 @@ func brandingMailPage() page {
 	}
 }
 
-// sampleMail is a mail that nobody gets.
+// sampleMail is a mail that is not sent.
 type sampleMail struct {
 	From    string `json:"from"`
 	Subject string `json:"subject"`

@@ -13,8 +13,8 @@ const (
 	erasePath  = buyersPath + "/erase"
 )
 
-// buyerPages returns the pages of a company's buyers. An email is never part of a path. The one of a buyer who is to be
-// erased is in the body of a form alone: histories and logs keep queries, too.
+// buyerPages returns the pages of a company's buyers. An email is never part of a path. The email of a buyer who is to
+// be erased is only in the body of a form: histories and logs keep queries, too.
 func buyerPages() []page {
 	return []page{
 		{
@@ -55,7 +55,7 @@ type shownBuyer struct{ ticketing.CompanyBuyer }
 // Erased reports whether the buyer was erased.
 func (b shownBuyer) Erased() bool { return isErased(b.Email) }
 
-// isErased reports whether an email is one that an erasure has made up.
+// isErased reports whether an email was made by an erasure.
 func isErased(email string) bool { return strings.HasSuffix(email, "@erased.invalid") }
 
 // buyerList is a page of buyers with its filter.
@@ -79,7 +79,7 @@ func loadBuyers(ctx context.Context, c *call) (view, error) {
 	for _, buyer := range found.Items {
 		list.Items = append(list.Items, shownBuyer{buyer})
 	}
-	// A later page does not change with new buyers.
+	// New buyers do not change a later page.
 	return view{data: list, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 const commissionPath = "/business/{companyId}/commission"
 
-// exampleGross is the sale that the page works out.
+// exampleGross is the sale of the page's example.
 const exampleGross = money.Amount(10_000_00)
 
 // commissionPage shows what the platform pays a company of each sale.
@@ -28,7 +28,7 @@ func commissionPage() page {
 // companyCommission is a company's schedule of rates.
 type companyCommission struct {
 	InForce *ticketing.CommissionRate `json:"inForce"` // nil: no rate is in force, so nothing can be sold
-	// Gross is a sale, and Earned what the rate in force makes of it; nil: no rate is in force.
+	// Gross is the example sale, and Earned its commission at the rate in force; nil: no rate is in force.
 	Gross  money.Amount    `json:"gross"`
 	Earned *money.Amount   `json:"earned"`
 	Rates  []scheduledRate `json:"rates"` // in the order of the schedule, latest first

@@ -98,7 +98,7 @@ func companyFilter(c *call) (ticketing.CompanyFilter, error) {
 	switch c.query("expires") {
 	case "":
 	case "30":
-		// The day is cut, so that a cursor goes on with the same list.
+		// The day is truncated, so that a cursor continues the same list.
 		const day = 24 * time.Hour
 		filter.ExpiresBefore = c.now.Truncate(day).Add(expirySoon + day)
 	default:
@@ -115,7 +115,7 @@ type companyList struct {
 	Filtered bool
 	// Lowest are the companies with the lowest float; nil in any other order.
 	Lowest *ticketing.LowFloats
-	// Ignored reports whether the query has filters that the order by float does not know.
+	// Ignored reports whether the query has filters that do not apply to the order by float.
 	Ignored bool
 }
 
@@ -159,7 +159,7 @@ func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 }
 
 // loadLowestFloats shows the companies with the lowest float. No index orders companies by their balance, so the list
-// has one page and takes no filter: a program is refused one, and a person reads that it has no effect.
+// has one page and takes no filter. A program gets an error for a filter, and a person reads that it has no effect.
 func loadLowestFloats(ctx context.Context, c *call, shown companyList) (view, error) {
 	shown.Ignored = isFiltered(c, "prefix", "status", "verification", "expires", "cursor")
 	if shown.Ignored && c.exchange.api {

@@ -48,8 +48,7 @@ func decisionActs() []act {
 	}
 }
 
-// endOfDay reads a moment that has to be there. A day, as a form has it, is its last second, so that pages show the
-// same day.
+// endOfDay reads a required moment. A day, as a form sends it, means its last second, so that pages show the same day.
 func (m *members) endOfDay(name string) time.Time {
 	return parsed(m, name, func(text string) (time.Time, error) {
 		at, err := m.parseTime(text)
@@ -60,7 +59,7 @@ func (m *members) endOfDay(name string) time.Time {
 	})
 }
 
-// approval are the members of an approval. A caseNumber is the case that the person has read; 0: whichever it is.
+// approval are the members of an approval. The caseNumber is that of the case which the person has read; 0 means any.
 type approval struct {
 	expires    time.Time
 	caseNumber int64

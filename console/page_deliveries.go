@@ -88,8 +88,8 @@ func cut(text string, n int) string {
 // deliveryDetail is what the page of a delivery shows.
 type deliveryDetail struct {
 	Delivery ticketing.WebhookDelivery `json:"delivery"`
-	// Body is the body as it was sent, and Others are the other deliveries of the event. They are empty for an event
-	// that is not kept any more.
+	// Body is the body as it was sent, and Others are the other deliveries of the event. They are empty if the event is
+	// no longer kept.
 	Body   string                      `json:"body"`
 	Others []ticketing.WebhookDelivery `json:"others"`
 	// Endpoint is nil for one that was deleted.
@@ -137,7 +137,7 @@ func loadDelivery(ctx context.Context, c *call) (view, error) {
 	return view{data: shown}, nil
 }
 
-// ownDelivery returns the delivery of the path, which has to be one of the company in the path.
+// ownDelivery returns the delivery of the path. It must be one of the company in the path.
 func ownDelivery(ctx context.Context, c *call) (ticketing.WebhookDelivery, error) {
 	delivery, err := c.operator.GetDelivery(ctx, c.pathID("deliveryId"))
 	if err == nil && delivery.CompanyID != c.companyID {

@@ -43,8 +43,8 @@ func loadEndpoint(ctx context.Context, c *call) (view, error) {
 	return view{data: endpointDetail{shownEndpoint{endpoint, health[endpoint.ID]}, newest.Items}}, nil
 }
 
-// ownEndpoint returns the endpoint of the path. Staff reach the endpoints of every company, and here only those of the
-// company in the path.
+// ownEndpoint returns the endpoint of the path. Staff can reach the endpoints of every company, but here only those of
+// the company in the path.
 func ownEndpoint(ctx context.Context, c *call) (ticketing.WebhookEndpoint, error) {
 	endpoint, err := c.operator.GetWebhookEndpoint(ctx, c.pathID("endpointId"))
 	if err == nil && endpoint.CompanyID != c.companyID {
@@ -69,7 +69,7 @@ func onEndpoint[P any](
 func updateEndpoint(
 	ctx context.Context, c *call, endpoint ticketing.WebhookEndpoint, p endpointParams,
 ) (outcome, error) {
-	// An empty list is no change to the service, and no subscription to the person who cleared every box.
+	// To the service an empty list means no change, but the person has cleared every box.
 	if len(p.events) == 0 {
 		return outcome{}, invalid("events: must have at least one event type")
 	}

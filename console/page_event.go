@@ -14,7 +14,7 @@ import (
 type eventDetail struct {
 	Event ticketing.Event       `json:"event"`
 	Tiers []ticketing.TierStock `json:"tiers"`
-	// Sales are nil for somebody who may not see the money of the company.
+	// Sales are nil for a person who may not see the money of the company.
 	Sales *eventSales `json:"sales,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (d eventDetail) When() string { return formatSchedule(d.Event.Schedule) }
 // Clocks returns what a person should know about clocks that change during the event, and "" where they do not.
 func (d eventDetail) Clocks() string { return clockNote(d.Event.Schedule) }
 
-// Sold returns how many tickets of the event are sold, and "" if that is not known of each tier.
+// Sold returns how many tickets of the event are sold, and "" if that is unknown for a tier.
 func (d eventDetail) Sold() string {
 	total := int64(0)
 	for _, tier := range d.Tiers {
@@ -161,7 +161,7 @@ func (t localTimes) check() error {
 	return nil
 }
 
-// clockNote says which of two moments counts, where clocks show the start or the end of an event twice.
+// clockNote says which of two moments counts if clocks show the start or the end of an event twice.
 func clockNote(s ticketing.Schedule) string {
 	at, ok := timesOf(s)
 	if !ok {

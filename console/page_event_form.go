@@ -123,7 +123,7 @@ func (f *form) Lines(name, label string, options ...string) field {
 	return shown
 }
 
-// maxShownName is how much of a name that was refused is repeated, in characters.
+// maxShownName is how much of a refused name is repeated, in characters.
 const maxShownName = 60
 
 // newEvent are the members of a new event with its idempotency key.
@@ -191,8 +191,8 @@ func createEvent(ctx context.Context, c *call, p newEvent) (outcome, error) {
 	return outcome{data: event, next: c.fill(eventPath, []any{"eventId", event.ID})}, err
 }
 
-// readEventChange reads the members of a change. A program leaves out what stays, and clears with null; a form has all
-// of them.
+// readEventChange reads the members of a change. A program leaves out what stays as it is, and clears with null; a form
+// has all members.
 func readEventChange(m *members) ticketing.UpdateEventParams {
 	p := ticketing.UpdateEventParams{
 		Title: m.changedText("title"), Description: m.clearedText("description"), Date: m.changedWord("date"),
@@ -243,8 +243,7 @@ func updateEvent(ctx context.Context, c *call, p ticketing.UpdateEventParams) (o
 	return outcome{data: changed, next: c.expand(eventPath)}, err
 }
 
-// checkNewSchedule checks the schedule that a change makes. One that stays is not checked: it may have come from
-// elsewhere.
+// checkNewSchedule checks the schedule of a change. An unchanged one is not checked: a host may have imported it.
 func checkNewSchedule(s ticketing.Schedule, p ticketing.UpdateEventParams) error {
 	date, start, end, zone := textIn(s.Date), textIn(s.StartsAt), textIn(s.EndsAt), textIn(s.Timezone)
 	before := [4]string{date, start, end, zone}

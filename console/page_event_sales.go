@@ -11,16 +11,16 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// leastDays is how many days the chart of an event's sales has at least: a single bar is no picture.
+// leastDays is how many days the chart of an event's sales has at least, since a single bar shows nothing.
 const leastDays = 7
 
-// eventSales is what an event sold, and whom its gates admitted.
+// eventSales is what an event has sold, and how many people were admitted.
 type eventSales struct {
 	Zone  string                 `json:"zone"`
 	Total ticketing.SalesFigures `json:"total"`
 	// Days are of each tier: the last 30 days of the event, or those since its first sale.
 	Days ticketing.SalesReport `json:"days"`
-	// Hours are those of the day on which the event takes place, or of both days. They are nil before it.
+	// Hours are those of the day or the two days of the event. They are nil before it.
 	Hours *ticketing.SalesReport `json:"hours"`
 
 	Charts  []chart `json:"-"`
@@ -28,7 +28,7 @@ type eventSales struct {
 	Whole   bool    `json:"-"` // all orders of the total are counted
 }
 
-// loadEventSales reads the sales of an event, all parts at the same time.
+// loadEventSales reads the sales of an event, all parts concurrently.
 func loadEventSales(ctx context.Context, c *call, event ticketing.Event) (*eventSales, error) {
 	zone, err := c.eventZone(event.Schedule)
 	if err != nil {
@@ -78,8 +78,7 @@ func loadEventSales(ctx context.Context, c *call, event ticketing.Event) (*event
 	return shown, nil
 }
 
-// eventZone returns the zone whose days and hours the page of an event has: that of the query, and else that of the
-// event, by whose clocks its people work.
+// eventZone returns the zone of days and hours on the page of an event: that of the query, or else that of the event.
 func (c *call) eventZone(schedule ticketing.Schedule) (*time.Location, error) {
 	if at, ok := timesOf(schedule); ok && c.query("tz") == "" {
 		return at.zone, nil
@@ -92,7 +91,7 @@ func (c *call) eventTotals(ctx context.Context, events []uuid.UUID) (ticketing.E
 	return c.operator.EventSales(ctx, c.companyID, events, ticketing.Period{})
 }
 
-// isWhole reports whether all orders of an event are counted. Of an older event some may be missing.
+// isWhole reports whether all orders of an event are counted. Some of an older event may be missing.
 func isWhole(event ticketing.Event, totals ticketing.EventSalesReport) bool {
 	return totals.CompleteFrom == nil || event.CreatedAt.After(totals.CompleteFrom.Time)
 }
@@ -113,8 +112,8 @@ func (t localTimes) moments() (begins, ends time.Time) {
 	return moment(t.start, false), moment(t.end, true)
 }
 
-// since returns the end of a period, from the interval of a time on but with at least so many intervals. Without a time
-// it has no more than these.
+// since returns the end of a period, from the interval of a time on, with at least so many intervals. Without a time it
+// has exactly these.
 func (p period) since(at time.Time, least int) period {
 	first := max(len(p.starts)-least, 0)
 	if !at.IsZero() {

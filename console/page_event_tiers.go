@@ -46,7 +46,7 @@ func readBatch(m *members) newBatch {
 	}}
 }
 
-// integer reads an integer that has to be there. In a form it may have commas and spaces.
+// integer reads a required integer. In a form it may have commas and spaces.
 func (m *members) integer(name string) int {
 	if m.object != nil {
 		return strictjson.Required(m.object, name, strictjson.Integer)
@@ -81,7 +81,7 @@ func changePrice(ctx context.Context, c *call, p newPrice) (outcome, error) {
 	})
 }
 
-// setTierStatus returns what puts the unsold tickets of a tier on sale, or pauses them.
+// setTierStatus returns a function that puts the unsold tickets of a tier on sale, or pauses them.
 func setTierStatus(status ticketing.InventoryStatus) func(context.Context, *call, none) (outcome, error) {
 	return func(ctx context.Context, c *call, _ none) (outcome, error) {
 		return changeTier(ctx, c, ticketing.UpdateInventoryParams{Status: &status})

@@ -15,8 +15,8 @@ const (
 	tierPath      = eventPath + "/tiers/{tier}"
 )
 
-// eventPages returns the pages of a company's events and of what they sell. They are of the data plane: the grants of
-// section 5 decide who sees them.
+// eventPages returns the pages of a company's events and their sales. They are of the data plane: the grants of section
+// 5 decide who sees them.
 func eventPages() []page {
 	read := []ticketing.Grant{ticketing.GrantEventRead}
 	manage := []ticketing.Grant{ticketing.GrantEventRead, ticketing.GrantEventManage}
@@ -103,7 +103,7 @@ func loadEvents(ctx context.Context, c *call) (view, error) {
 	return view{data: shown, paged: true, next: found.NextCursor}, err
 }
 
-// setEventStatus returns what publishes an event, or makes it a draft again.
+// setEventStatus returns a function that publishes an event, or makes it a draft again.
 func setEventStatus(status ticketing.EventStatus) func(context.Context, *call, none) (outcome, error) {
 	return func(ctx context.Context, c *call, _ none) (outcome, error) {
 		changed, err := c.console.svc.UpdateEvent(ctx, c.caller, c.pathID("eventId"),
@@ -117,7 +117,7 @@ func cancelEvent(ctx context.Context, c *call, _ none) (outcome, error) {
 	return outcome{data: cancelled}, err
 }
 
-// endEvent ends an event of the company in the path, and no other: staff could reach all of them.
+// endEvent ends an event of the company in the path only: staff could reach all events.
 func endEvent(ctx context.Context, c *call, _ none) (outcome, error) {
 	event, err := c.console.svc.GetEvent(ctx, c.caller, c.pathID("eventId"))
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	platformFindPath = "/platform/find"
 )
 
-// findPages returns the pages that find things of one company, and of all. What is searched for may be an email: it is
-// a member of the query and never part of a path, which the log of a proxy would keep.
+// findPages returns the pages that search one company, or all. The text may be an email: it is in the query and never
+// part of a path, which the log of a proxy would keep.
 func findPages(in scope) []page {
 	one := page{
 		path: findPath, scope: in, title: "Find", template: "find.html", query: []string{"q"}, load: loadFind,
@@ -52,10 +52,10 @@ type foundOne struct {
 	Path string `json:"-"` // of its page; empty: the person may not see it
 }
 
-// Erased reports whether the buyer was erased, so that the address is made up.
+// Erased reports whether the buyer was erased, so that the address is not a real one.
 func (o foundOne) Erased() bool { return o.Email != nil && isErased(*o.Email) }
 
-// Name returns what the list calls it.
+// Name returns its name in the list.
 func (o foundOne) Name() string {
 	switch {
 	case o.Title != "":
@@ -140,15 +140,15 @@ func loadFind(ctx context.Context, c *call) (view, error) {
 	return shown, nil
 }
 
-// namesOne reports whether a text is an id or a code, which name one thing: a browser is led to it at once.
+// namesOne reports whether a text is an id or a code. It then names one thing, and a browser is redirected to it at
+// once.
 func namesOne(text string) bool {
 	_, notAnID := ticketing.ParseID(text)
 	_, _, notACode := ticketing.ParseAdmissionCode(text)
 	return notAnID == nil || notACode == nil
 }
 
-// hasPage reports whether the page of a thing shows that thing. Those without a page of their own have the beginning of
-// a list, where they may not be.
+// hasPage reports whether a thing has a page of its own. Others are in a list, perhaps not on its first page.
 func hasPage(kind ticketing.FoundKind) bool {
 	return !slices.Contains([]ticketing.FoundKind{
 		ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundMember, ticketing.FoundStaff,
@@ -237,8 +237,8 @@ func (c *call) pathOfFound(one ticketing.Found) string {
 	return path
 }
 
-// mayReach reports whether the person may see a page of what was found. Staff have the grants that read at every
-// company, so on the platform, where nobody has any, those do not count.
+// mayReach reports whether the person may see a page of a result. Staff have the grants that read at every company. On
+// the platform nobody has grants, so grants do not count there.
 func (c *call) mayReach(p *page) bool {
 	if c.companyID != uuid.Nil {
 		return c.permit(p) == nil

@@ -39,7 +39,7 @@ type credit struct {
 	asked     bool // the person has not seen the question yet
 }
 
-// readCredit reads a funding. A form is asked about once, since its amount is typed by hand; a program is not.
+// readCredit reads a funding. A form asks for confirmation, since its amount is typed by hand; a program is not asked.
 func readCredit(m *members) credit {
 	p := credit{amount: m.amount("amount"), reference: m.text("reference")}
 	confirmed := m.boolean("confirmed")
@@ -113,7 +113,7 @@ func newFunding(one shownAct) (funding, error) {
 	}, err
 }
 
-// loadFloat reads the fundings from the audit log, which has an index for them: the ledger has each sale, too.
+// loadFloat reads the fundings from the audit log, which has an index for them. The ledger has all sales, too.
 func loadFloat(ctx context.Context, c *call) (view, error) {
 	shown := companyFloat{First: c.query("cursor") == "", Fundings: []funding{}}
 	var err error

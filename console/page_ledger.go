@@ -61,7 +61,7 @@ func movementFilter(c *call) (ticketing.MovementFilter, error) {
 		filter.Wallet = ledger.Wallet(wallet)
 	}
 	if kind := ledger.Kind(c.query("kind")); kind != "" {
-		// A person who changes the wallet has still the kind of the other one in the form.
+		// After a person has changed the wallet, the form may still have a kind of the other one.
 		other := ledger.Earnings
 		if filter.Wallet == ledger.Earnings {
 			other = ledger.Float

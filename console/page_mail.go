@@ -149,7 +149,7 @@ func resendMail(ctx context.Context, c *call, to string) (outcome, error) {
 	return outcome{data: made}, err
 }
 
-// resendCount is how many failed mails would be sent again.
+// resendCount is how many failed mails an act would send again.
 type resendCount struct {
 	Count int `json:"count"`
 }
@@ -159,13 +159,13 @@ func loadResend(ctx context.Context, c *call) (view, error) {
 	return view{data: resendCount{count}}, err
 }
 
-// Bounds of sending many mails again. A person waits for it.
+// Limits of sending many mails again. A person waits for it.
 const (
 	resendRate = 200 // a second
 	resendTime = 10 * time.Second
 )
 
-// resentMails is what was sent again. What is left is sent by the same act once more.
+// resentMails is what was sent again. Repeating the act sends the rest.
 type resentMails struct {
 	ticketing.ResendResult
 
@@ -179,7 +179,7 @@ func resendFailed(ctx context.Context, c *call, _ none) (outcome, error) {
 	result, err := c.operator.ResendNotifications(bounded, c.companyID, ticketing.ResendParams{
 		Failed: true, Rate: resendRate, Progress: func(d, t int) { done, total = d, t },
 	})
-	// The end of the time is no failure: the same act goes on where this one ended.
+	// Running out of time is not a failure: repeating the act continues where this one ended.
 	if err != nil && (ctx.Err() != nil || bounded.Err() == nil) {
 		return outcome{}, err
 	}

@@ -78,12 +78,12 @@ func loadMailSender(ctx context.Context, c *call) (view, error) {
 	return view{data: shown}, nil
 }
 
-// mailTested is what a test did.
+// mailTested is the result of a test.
 type mailTested struct {
 	To string `json:"to"`
 }
 
-// testMailSender mails the person themselves.
+// testMailSender sends a mail to the person who tests.
 func testMailSender(ctx context.Context, c *call, _ none) (outcome, error) {
 	if c.console.config.Mailer == nil {
 		return outcome{}, conflicted("This service sends no mail: it was started without a mail server.")

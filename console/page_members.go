@@ -126,8 +126,8 @@ func pageOfPeople[T any](c *call, all []T, id func(T) uuid.UUID) (shown []T, nex
 	return all, next, nil
 }
 
-// lastSeen returns when each of the people was last seen, by the sessions that they still have. It is nil for all of
-// them where the host identifies people.
+// lastSeen returns when each of the people was last seen, by the sessions that they still have. If the host identifies
+// people, it is nil for all.
 func lastSeen[T any](ctx context.Context, c *call, people []T, id func(T) uuid.UUID) ([]*ticketing.Time, error) {
 	if c.console.config.Identify != nil {
 		return make([]*ticketing.Time, len(people)), nil
@@ -148,7 +148,7 @@ func removeMember(ctx context.Context, c *call, _ none) (outcome, error) {
 	member, err := c.operator.RemoveMember(ctx, c.companyID, c.pathID("userId"))
 	done := outcome{data: member}
 	if member.UserID == c.visitor.userID {
-		done.next = "/business" // The page of the company is not theirs any more.
+		done.next = "/business" // The person may no longer see the page of the company.
 	}
 	return done, err
 }

@@ -57,7 +57,7 @@ func (d orderDetail) Rate() string {
 	return rate.Value + " of the price"
 }
 
-// loadOrder asks for all parts by the id alone, so that none waits for the order itself.
+// loadOrder reads all parts concurrently by the id, so that none waits for the order itself.
 func loadOrder(ctx context.Context, c *call) (view, error) {
 	id := c.pathID("orderId")
 	shown := orderDetail{Mails: []ticketing.Notification{}}
@@ -97,7 +97,7 @@ func loadOrder(ctx context.Context, c *call) (view, error) {
 	if !shown.Order.Confirmed() {
 		shown.Earnings = nil
 	}
-	// FLOAT comes first where both wallets moved at the same time.
+	// FLOAT comes first if both wallets moved at the same time.
 	shown.Movements = []ticketing.Movement{}
 	for _, of := range movements {
 		slices.Reverse(of.Items)
@@ -118,7 +118,7 @@ func refundOrder(ctx context.Context, c *call, params ticketing.RefundParams) (o
 	if err != nil {
 		return outcome{}, err
 	}
-	// Somebody else was faster, with a reason of their own.
+	// Somebody else has ended the order before, with another reason.
 	if before.Ending != nil {
 		return outcome{data: order, done: "The order was already refunded. Nothing moved."}, nil
 	}

@@ -38,7 +38,7 @@ func orderFilters() []string { return []string{"event", "status", "email", "sinc
 // shownOrder is an order as the pages show it.
 type shownOrder struct{ ticketing.OrderDetail }
 
-// Erased reports whether the buyer was erased, so that the order has an address that is made up.
+// Erased reports whether the buyer was erased, so that the address of the order is not a real one.
 func (o shownOrder) Erased() bool { return isErased(o.Buyer.Email) }
 
 // Admitted returns how many of the order's admissions were validated.
@@ -91,7 +91,7 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, asPeriod(err)
 	}
-	// A later page does not change with new orders.
+	// New orders do not change a later page.
 	return view{
 		data: newOrderList(c, found.Items), paged: true, next: found.NextCursor, still: c.query("cursor") != "",
 	}, nil
@@ -151,7 +151,7 @@ func showOrders(items []ticketing.OrderDetail) []shownOrder {
 	return shown
 }
 
-// ownOrderDetail returns the order of the path, which has to be one of the company in the path.
+// ownOrderDetail returns the order of the path. It must be one of the company in the path.
 func ownOrderDetail(ctx context.Context, c *call) (ticketing.OrderDetail, error) {
 	order, err := c.operator.GetOrder(ctx, c.pathID("orderId"))
 	if err == nil && order.CompanyID != c.companyID {

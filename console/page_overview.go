@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// overviewPage is the first page of a company. It needs no permission: each part of it needs its own.
+// overviewPage is the first page of a company. The page needs no permission: each part of it needs its own.
 func overviewPage() page {
 	return page{
 		bar:  true,
@@ -57,7 +57,7 @@ type overviewSettlement struct {
 	Open *ticketing.Settlement `json:"open"`
 }
 
-// failedMails counts the ticket mails that failed for good, as far as one page of the list goes.
+// failedMails counts the ticket mails that failed for good, at most as many as one page of the list has.
 type failedMails struct {
 	Number int  `json:"number"`
 	More   bool `json:"more"` // there are more than Number
@@ -88,7 +88,7 @@ func (v overviewVerification) Expired() bool {
 	return v.Status == ticketing.VerificationApproved && v.ApprovalExpiresAt != nil && v.Days == nil
 }
 
-// InGrace reports whether a grace alone makes the verification current.
+// InGrace reports whether the verification is current only because of a grace.
 func (v overviewVerification) InGrace() bool {
 	return v.Current && v.Status != ticketing.VerificationApproved && v.GraceUntil != nil
 }
@@ -118,7 +118,7 @@ func openSettlements() []ticketing.SettlementStatus {
 	}
 }
 
-// loadOverview reads each part that the person may see, all of them at the same time. Each sets members of its own.
+// loadOverview reads all parts that the person may see concurrently. Each sets its own members.
 func loadOverview(ctx context.Context, c *call) (view, error) {
 	var shown overview
 	parts := []struct {
@@ -197,7 +197,7 @@ func loadMonth(ctx context.Context, c *call, shown *overview) error {
 	return nil
 }
 
-// Moved reports whether money has moved, so that there is something to draw.
+// Moved reports whether money has moved, so that there is something to chart.
 func (o overview) Moved() bool { return o.Dashboard != nil && len(o.Dashboard.Movements) > 0 }
 
 func loadRate(ctx context.Context, c *call, shown *overview) error {
@@ -210,7 +210,7 @@ func loadRate(ctx context.Context, c *call, shown *overview) error {
 }
 
 func loadOpenSettlement(ctx context.Context, c *call, shown *overview) error {
-	// No settlement follows an open one, so only the newest can be open.
+	// A settlement can only be requested while none is open, so only the newest can be open.
 	found, err := c.operator.ListSettlements(ctx, c.companyID, ticketing.PageParams{Limit: 1})
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (c *call) Reach(pattern string) string {
 	return c.expand(pattern)
 }
 
-// ReachFailed is Reach for a list, of which it shows what failed where the list can be narrowed so.
+// ReachFailed is Reach for a list. The path selects failed items if the list has such a filter.
 func (c *call) ReachFailed(pattern string) string {
 	path := c.Reach(pattern)
 	if path != "" && slices.Contains(c.console.pages[pattern].query, "status") {

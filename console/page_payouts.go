@@ -47,10 +47,10 @@ func payoutActs() []act {
 	}
 }
 
-// decidedShown is how many settlements that were decided follow the open ones.
+// decidedShown is how many decided settlements follow the open ones.
 const decidedShown = 10
 
-// payoutList is a page of open settlements, with the latest that were decided.
+// payoutList is a page of open settlements, with the latest decided ones.
 type payoutList struct {
 	itemList[ticketing.OpenSettlement]
 
@@ -58,7 +58,7 @@ type payoutList struct {
 	First   bool // it is the first page
 }
 
-// decidedSettlement is a settlement that was decided, and by whom.
+// decidedSettlement is a decided settlement, and who decided it.
 type decidedSettlement struct {
 	ticketing.OpenSettlement
 
@@ -78,7 +78,7 @@ func loadPayouts(ctx context.Context, c *call) (view, error) {
 	return view{data: shown, paged: true, next: found.NextCursor}, err
 }
 
-// decidedSettlements returns the settlements that were decided last, by the audit log of all companies.
+// decidedSettlements returns the latest decided settlements, from the audit log of all companies.
 func decidedSettlements(ctx context.Context, c *call) ([]decidedSettlement, error) {
 	var entries []ticketing.AuditEntry
 	for _, action := range []string{"settlement.approve", "settlement.reject"} {

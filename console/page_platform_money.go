@@ -26,7 +26,7 @@ type platformMoney struct {
 	Chart chart `json:"-"`
 }
 
-// loadPlatformMoney asks for all companies at once: the number of queries does not grow with theirs.
+// loadPlatformMoney reads all companies together: the number of queries does not grow with their number.
 func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
 	month, err := moneyPeriod(c)
 	if err != nil {

@@ -15,11 +15,11 @@ const (
 	queueShown = 10
 	// expirySoon is within which time the end of an approval is shown.
 	expirySoon = 30 * 24 * time.Hour
-	// expiryPages bounds how many pages of companies are read past those whose approval has ended.
+	// expiryPages limits how many pages of companies are read to skip those whose approval has ended.
 	expiryPages = 10
 )
 
-// queuePages returns the first page of the platform, what waits for somebody, and the whole list of cases.
+// queuePages returns the first page of the platform, the work that waits for staff, and the whole list of cases.
 func queuePages() []page {
 	read := []ticketing.Permission{ticketing.PermissionTenantRead}
 	return []page{
@@ -40,7 +40,7 @@ type queues struct {
 	Cases       queue[ticketing.SubmittedCase]   `json:"cases"`
 	Settlements *queue[ticketing.OpenSettlement] `json:"settlements,omitempty"`
 	Expiring    queue[ticketing.Company]         `json:"expiring"`
-	// Expired is how many approvals have ended already, as far as they were read.
+	// Expired is how many approvals have already ended, among those that were read.
 	Expired int                           `json:"expired"`
 	Floats  queue[ticketing.CompanyFloat] `json:"lowFloats"`
 	Dead    ticketing.DeadLetters         `json:"deadLetters"`

@@ -8,7 +8,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// Bounds of replaying many deliveries at once. A person waits for it, and the work of a request ends with the request.
+// Limits of replaying many deliveries at once. A person waits for it, and the work ends with the request.
 const (
 	maxReplayed = 1000
 	replayRate  = 200 // a second
@@ -32,7 +32,7 @@ type replayForm struct {
 	Until      string `json:"until"`
 }
 
-// CanReplay reports whether there is something to replay, and not too much.
+// CanReplay reports whether there is something to replay, but not too much.
 func (r replayCount) CanReplay() bool { return r.Count > 0 && r.Count <= r.Most }
 
 // timeFormat is that of times in JSON.
@@ -43,7 +43,7 @@ func loadReplay(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	// Without an end the replay would select what fails after the count, too.
+	// Without an end the replay would also select what fails after the count.
 	if filter.Until.IsZero() || filter.Until.After(c.now) {
 		filter.Until = c.now
 	}

@@ -16,7 +16,7 @@ const (
 
 	// homeZone is the zone of the pages, by its name.
 	homeZone = "Africa/Lagos"
-	// reportDays is how many days a report covers unless the query says it, with today.
+	// reportDays is how many days a report covers by default, including today.
 	reportDays = 30
 )
 
@@ -38,7 +38,7 @@ type report struct {
 	Interval ticketing.SalesInterval `json:"interval"`
 	Zone     string                  `json:"zone"`
 	EventID  *uuid.UUID              `json:"eventId"` // nil: the company as a whole
-	// Sales are of each interval, and of each tier where they are of an event.
+	// Sales are of each interval. The report of an event has them of each tier.
 	Sales ticketing.SalesReport `json:"sales"`
 	// Float is at the end of each interval. It is nil for an event.
 	Float []balanceAt `json:"float,omitempty"`
@@ -127,7 +127,7 @@ func (c *call) queryZone() (*time.Location, error) {
 	return zone, nil
 }
 
-// zoneFilter returns the choice of a zone. A zone of the query that is not among them is added.
+// zoneFilter returns the choice of a zone. A zone of the query that is missing from it is added.
 func zoneFilter(c *call) field {
 	zones := []option{{Value: "", Label: "Lagos"}}
 	for _, name := range []string{
@@ -146,7 +146,7 @@ func zoneFilter(c *call) field {
 	return chosen
 }
 
-// reportPeriod reads the period of a report: days of the zone, the last one included. Days to come are left out.
+// reportPeriod reads the period of a report: days of the zone, including the last one, without days in the future.
 func (c *call) reportPeriod(zone *time.Location) (period, error) {
 	hourly := false
 	switch c.query("interval") {

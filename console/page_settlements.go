@@ -113,7 +113,7 @@ func bankAccount(ctx context.Context, c *call) (*ticketing.BankAccount, error) {
 	return &account, nil
 }
 
-// readRequest reads the last four digits of the account that the person was asked about. They may be absent.
+// readRequest reads the last four digits of the account that the person has seen. They may be absent.
 func readRequest(m *members) string { return m.optionalText("bankAccountLast4") }
 
 func requestSettlement(ctx context.Context, c *call, last4 string) (outcome, error) {
@@ -121,7 +121,7 @@ func requestSettlement(ctx context.Context, c *call, last4 string) (outcome, err
 	if err != nil {
 		return outcome{}, err
 	}
-	// Somebody else may have set another account since the question.
+	// The account may have changed since the person saw the question.
 	if last4 != "" && account != nil && account.BankAccountLast4 != last4 {
 		return outcome{}, conflicted("The bank account has changed. It now ends in " + account.BankAccountLast4 +
 			". Check it, and request the settlement again.")

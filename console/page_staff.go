@@ -107,7 +107,7 @@ func readStaff(m *members) ticketing.AddStaffParams {
 	}
 }
 
-// staffAdded is what an adding did. The link is shown once.
+// staffAdded is the result of an addition. The link is shown only once.
 type staffAdded struct {
 	Member    ticketing.StaffMember `json:"member"`
 	Link      string                `json:"link,omitempty"` // empty: they sign in as they do already
@@ -117,8 +117,8 @@ type staffAdded struct {
 	Mails  bool   `json:"-"` // the service can mail a code to sign in with
 }
 
-// addStaff adds somebody and makes their first link. Who can sign in already gets none: it would let another
-// administrator act as them.
+// addStaff adds somebody and makes their first link. A person who can already sign in gets none: the link would let
+// another administrator act as them.
 func addStaff(ctx context.Context, c *call, params ticketing.AddStaffParams) (outcome, error) {
 	known, err := c.isKnown(ctx, params.Email)
 	if err != nil {
@@ -174,7 +174,7 @@ func removeStaff(ctx context.Context, c *call, _ none) (outcome, error) {
 	member, err := c.operator.RemoveStaff(ctx, c.pathID("userId"))
 	done := outcome{data: member}
 	if member.UserID == c.visitor.userID {
-		done.next = "/business" // The pages of the platform are not theirs any more.
+		done.next = "/business" // The person may no longer see the pages of the platform.
 	}
 	return done, err
 }

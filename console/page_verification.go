@@ -8,7 +8,7 @@ import (
 )
 
 // verificationPage is where a company states who it is, so that the platform can verify it. It needs all three grants
-// that section 1 names: somebody without them sees the state on the overview.
+// of section 1. People without them see the state on the overview.
 func verificationPage() page {
 	return page{
 		group: groupCompany,
@@ -46,8 +46,8 @@ func readFacts(m *members) ticketing.UpdateVerificationParams {
 	}
 }
 
-// submitVerification saves what was typed, if anything was, and submits the draft. A draft that lacks a fact stays
-// saved, and has a violation for each.
+// submitVerification saves what was typed and submits the draft. A draft that lacks a fact stays saved, with a
+// violation for each missing fact.
 func submitVerification(
 	ctx context.Context, c *call, params ticketing.UpdateVerificationParams,
 ) (outcome, error) {
@@ -98,7 +98,7 @@ func (v companyVerification) Newest() *ticketing.VerificationCase {
 	return &v.Cases[0]
 }
 
-// Waits reports whether a case was submitted and is not decided.
+// Waits reports whether a submitted case waits for a decision.
 func (v companyVerification) Waits() bool {
 	return len(v.Cases) > 0 && v.Cases[0].Status == ticketing.VerificationSubmitted
 }
@@ -108,7 +108,7 @@ func (v companyVerification) HasDraft() bool {
 	return len(v.Cases) > 0 && v.Cases[0].Status == ticketing.VerificationUnverified
 }
 
-// Facts are those to edit: of the draft, or of the last case, so that a renewal need not be typed again.
+// Facts are those to edit: of the draft, or else of the last case, so that a renewal starts with them.
 func (v companyVerification) Facts() ticketing.VerificationFacts {
 	if len(v.Cases) == 0 {
 		return ticketing.VerificationFacts{}

@@ -48,7 +48,7 @@ func webhookPages() []page {
 }
 
 // webhookActs returns the acts about a company's webhooks. The paths of an endpoint's acts have a word between its id
-// and the verb: without it, that of a delivery with the id "enable" could not be distinguished from them.
+// and the verb. Without it, they could not be distinguished from the act of a delivery with the id "enable".
 func webhookActs() []act {
 	const manage, replay = ticketing.PermissionWebhookManage, ticketing.PermissionWebhookReplay
 	return []act{

@@ -7,7 +7,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// page is what a person can look at. It is a GET at path for a browser, and at /api/v2 and path for a program.
+// page is something that a person can look at. It is a GET at path for a browser, and at /api/v2 and path for a
+// program.
 type page struct {
 	path  string
 	scope scope
@@ -16,15 +17,15 @@ type page struct {
 	icon  string // of the navigation: the id of a symbol in templates/icons.html
 	group string // its heading in the navigation; empty: it comes first, without one
 	bar   bool   // it is one of the four on the bar of a phone
-	// permissions are what the person has to hold, all of them.
+	// permissions are what the person must hold, all of them.
 	permissions []ticketing.Permission
 	grants      []ticketing.Grant // on the data plane, all of them, too
 	template    string            // a file of templates; empty for a document
 	document    bool              // its views are whole documents, under a policy of their own
 	query       []string          // the members of the query; any other is refused
 	load        func(context.Context, *call) (view, error)
-	// live is what the page shows that changes while it is looked at. Its template has that within an element with the id
-	// "live", which is fetched again after a change. Empty: the page stays as it is.
+	// live is the changing content of the page. It makes the page update by itself: its template has that content in an
+	// element with the id "live", which is fetched again after a change. Empty: the page does not update.
 	live []ticketing.WatchTopic
 }
 
@@ -37,9 +38,9 @@ type view struct {
 	still  bool     // it does not update by itself, although its page does: such as a later page of a list
 	accent string   // a colour such as "#2563EB" for the page; ignored where its contrast is too low
 	images []string // the origins of pictures that the person asked to see, such as "https://cdn.example.com"
-	// location is the path that a browser is sent to instead, such as that of the only thing that was found.
+	// location is a path to redirect a browser to, such as that of the only search result.
 	location string
-	// document is the HTML of a page that is a document. It runs no script, is in no frame, and loads nothing.
+	// document is the HTML of a page that is a whole document. It runs no script, cannot be framed, and loads nothing.
 	document string
 }
 

@@ -23,17 +23,17 @@ const (
 	purposeAdd     = "passkey add "
 )
 
-// maxCredential is the size of the largest response of a browser that is read, in bytes.
+// maxCredential is the size of the largest response of a browser's authenticator that is read, in bytes.
 const maxCredential = 64 << 10
 
-// usedWindow is how long a challenge that was used is kept in memory. It is longer than a challenge can be used.
+// usedWindow is how long a used challenge is kept in memory. Challenges expire sooner.
 const usedWindow = tryWindow
 
 var errPasskey = &ticketing.Error{
 	Code: ticketing.CodeSignInRequired, Message: "This passkey was not accepted. Try again, or sign in another way.",
 }
 
-// passkeyRoutes are the steps of the script. Each answers in JSON, and is under /sign-in, since it needs no session.
+// passkeyRoutes are the steps of the script. Each responds in JSON, and is under /sign-in, since it needs no session.
 func passkeyRoutes() []*route {
 	return []*route{
 		{pattern: "/sign-in/passkey/begin", post: beginPasskey, api: true},
@@ -57,7 +57,7 @@ func (x *exchange) passkeys() (*webauthn.WebAuthn, error) {
 	return verifier, nil
 }
 
-// errNoPasskeys refuses passkeys at an address of numbers.
+// errNoPasskeys refuses passkeys at an address that is not a name.
 var errNoPasskeys = conflicted("Passkeys need a host name, such as localhost. This address has none.")
 
 // keyHolder is a user as the verifier sees them.
@@ -91,7 +91,7 @@ func (c *console) keyHolder(
 	return holder, nil
 }
 
-// beginPasskey returns what a browser needs to ask for a passkey, with which anybody may sign in.
+// beginPasskey returns the options for a sign-in with any passkey.
 func beginPasskey(_ context.Context, x *exchange) (answer, error) {
 	return x.assertion(purposeSignIn, nil)
 }
@@ -114,7 +114,7 @@ func (x *exchange) assertion(purpose string, only []protocol.CredentialDescripto
 	return encodeOutcome(outcome{data: options.Response})
 }
 
-// usePasskey signs in the person of a passkey. The answer has the path where they wanted to go.
+// usePasskey signs in the person of a passkey. The response has the path that they wanted.
 func usePasskey(ctx context.Context, x *exchange) (answer, error) {
 	query, err := x.signInQuery()
 	if err != nil {
@@ -170,7 +170,7 @@ func (x *exchange) verify(
 		return uuid.Nil, use, err
 	}
 	userID = only
-	// A device may leave the user out where the browser named the passkeys that it may use.
+	// A device may omit the user if the browser named the passkeys that it may use.
 	if handle := response.Response.UserHandle; len(handle) > 0 || only == uuid.Nil {
 		userID, err = uuid.FromBytes(handle)
 		if err != nil || only != uuid.Nil && userID != only {
@@ -192,7 +192,7 @@ func (x *exchange) verify(
 	if err != nil {
 		return uuid.Nil, use, errPasskey
 	}
-	// The verifier keeps the counter that it has if the sent one went back, so the sent one is what the service checks.
+	// If the counter went back, the verifier keeps its own. The service must check the one that was sent.
 	text, err := json.Marshal(credential)
 	if err != nil {
 		return uuid.Nil, use, err
@@ -203,8 +203,8 @@ func (x *exchange) verify(
 	}, nil
 }
 
-// passkeyActs are those of a person about their own passkeys. The bodies of adding and confirming are the responses of
-// the browser, so these two are steps and no acts.
+// passkeyActs are those of a person about their own passkeys. For adding and confirming the body is the browser's
+// response, so these two are steps and not acts.
 func passkeyActs() []act {
 	return []act{
 		newAct(act{
@@ -244,7 +244,7 @@ func personRoutes() []*route {
 	}
 }
 
-// beginAdding returns the options of navigator.credentials.create. A new passkey is a new way in, so it needs a
+// beginAdding returns the options of navigator.credentials.create. A new passkey is a new way to sign in, so it needs a
 // recent sign-in.
 func beginAdding(ctx context.Context, x *exchange) (answer, error) {
 	if !x.visitor.confirmed(x.began) {
@@ -271,7 +271,7 @@ func beginAdding(ctx context.Context, x *exchange) (answer, error) {
 	return encodeOutcome(outcome{data: options.Response})
 }
 
-// addPasskey keeps a passkey that a browser has made. Its first name is that of the browser.
+// addPasskey keeps a passkey that a browser has made. Its initial name is that of the browser.
 func addPasskey(ctx context.Context, x *exchange) (answer, error) {
 	if !x.visitor.confirmed(x.began) {
 		return answer{}, errConfirm
@@ -354,7 +354,7 @@ func confirmByPasskey(ctx context.Context, x *exchange) (answer, error) {
 	return encodeOutcome(outcome{data: struct{}{}})
 }
 
-// asConfirm turns the refusal of a passkey into one that does not say that the person is signed out.
+// asConfirm turns the refusal of a passkey into one that does not read as if the person were signed out.
 func asConfirm(err error) error {
 	if refused := refusalOf(err); refused != nil && errors.Is(err, ticketing.CodeSignInRequired) {
 		return &ticketing.Error{Code: ticketing.CodeConfirmRequired, Message: refused.Message}

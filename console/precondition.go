@@ -2,7 +2,7 @@ package console
 
 import "github.com/floatgate/ticketing"
 
-// preconditionStep is a precondition of the first sale with the page where it is settled.
+// preconditionStep is a precondition of the first sale with the page that settles it.
 type preconditionStep struct {
 	ticketing.Precondition
 
@@ -14,7 +14,7 @@ type preconditionStep struct {
 // Met reports whether the service found the precondition to be met.
 func (s preconditionStep) Met() bool { return s.State == ticketing.PreconditionMet }
 
-// Unchecked reports whether only people can know.
+// Unchecked reports whether the service cannot check the precondition.
 func (s preconditionStep) Unchecked() bool { return s.State == ticketing.PreconditionUnchecked }
 
 // preconditionLink is a page where a precondition is settled or seen.

@@ -10,18 +10,18 @@ import (
 	"github.com/floatgate/ticketing/internal/safename"
 )
 
-// policy is the Content-Security-Policy of every page. Pictures of others are added for a page that shows them.
+// policy is the Content-Security-Policy of every page. A page that shows remote pictures adds their origins.
 const (
 	policyBefore = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
 	policyAfter  = "; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-// documentPolicy is that of a document which is no page of ours, such as a mail.
+// documentPolicy is that of a document that is not a page of ours, such as a mail.
 const documentPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
 // servesHost reports whether the request is for the console's host. Without an origin these are localhost and
-// 127.0.0.1, so that a name that somebody rebinds to this machine gets nothing.
+// 127.0.0.1, which protects against DNS rebinding.
 func (c *console) servesHost(r *http.Request) bool {
 	host := strings.ToLower(r.Host)
 	if c.origin != nil {
@@ -70,8 +70,8 @@ var errCrossOrigin = &ticketing.Error{
 	Code: ticketing.CodePermissionDenied, Message: "This request does not come from a page of this site.",
 }
 
-// checkOrigin refuses a request that changes something and comes from elsewhere. CrossOriginProtection compares the
-// host of Origin and not its scheme, so Origin is compared here, too. "null" is an origin like any other.
+// checkOrigin refuses a request from elsewhere that changes something. CrossOriginProtection compares the host of
+// Origin but not its scheme, so Origin is compared here, too. "null" is an origin like any other.
 func (c *console) checkOrigin(r *http.Request) error {
 	if isSafe(r.Method) {
 		return nil
@@ -88,7 +88,7 @@ func (c *console) checkOrigin(r *http.Request) error {
 
 func isSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// setPolicies sets the headers that every answer has.
+// setPolicies sets the headers that every response has.
 func (x *exchange) setPolicies(a answer) {
 	header := x.w.Header()
 	policy := strings.Join(append([]string{policyBefore}, a.images...), " ") + policyAfter

@@ -24,8 +24,8 @@ var templateFiles embed.FS
 // shared are the templates that every page has.
 const shared = "templates/layout.html"
 
-// parsedTemplates holds what parseTemplates returns. The consoles of a process share it, since parsing takes most of
-// the time that making one does. Nobody executes these templates: each console has clones with its own clock and title.
+// parsedTemplates holds the result of parseTemplates. The consoles of a process share it, since parsing takes most of
+// the time of making one. These templates are never executed: each console has clones with its own clock and title.
 var parsedTemplates = sync.OnceValues(parseTemplates)
 
 // parseTemplates parses each page with the shared templates, by the name of its file.
@@ -71,7 +71,7 @@ func newTemplates(clock func() time.Time, title string) (*templates, error) {
 // has reports whether there is a template of a file.
 func (t *templates) has(name string) bool { return t.all[name] != nil }
 
-// get returns the template of a file. A template is bound to the clock when it is first asked for.
+// get returns the template of a file. A template is bound to the clock on its first use.
 func (t *templates) get(name string) (*template.Template, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +131,7 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	return answer{status: http.StatusOK, contentType: htmlType, body: text, images: shown.images}, err
 }
 
-// execute runs a template whole, so that an error of it never leaves half a page.
+// execute executes a template into memory, so that an error never leaves half a page.
 func (c *console) execute(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
 	one, err := c.templates.get(name)

@@ -40,10 +40,10 @@ func newPeriod(first, last time.Time, hourly bool) period {
 	return p
 }
 
-// beginOfDay returns the first moment of a day in a zone. Where the clocks skip midnight, the day begins later.
+// beginOfDay returns the first moment of a day in a zone. If the clocks skip midnight, the day begins later.
 func beginOfDay(year int, month time.Month, day int, zone *time.Location) time.Time {
 	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
-	if at.Hour() >= 12 { // The hour before the change was chosen, which is of the day before.
+	if at.Hour() >= 12 { // It is the hour before the change, which belongs to the day before.
 		_, at = at.ZoneBounds()
 	}
 	return at
@@ -65,7 +65,7 @@ func (p period) endOf(i int) time.Time {
 	return p.end
 }
 
-// label names an interval. A day in which the clocks change says how long it is.
+// label names an interval. The label of a day in which the clocks change has its length.
 func (p period) label(i int) string {
 	at := p.starts[i].In(p.zone)
 	if p.hourly {
@@ -115,7 +115,7 @@ func (p period) unit() string {
 	return "Day"
 }
 
-// summary returns the sentence that stands for a chart of the period.
+// summary returns the text alternative of a chart of the period.
 func (p period) summary(of string) string {
 	return fmt.Sprintf("%s by %s, from %s to %s.", of, strings.ToLower(p.unit()), p.label(0), p.label(len(p.starts)-1))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// quietFor is how long a predecessor has to be unused until its successor counts as deployed everywhere. The use of a
-// key is recorded about once a minute.
+// quietFor is how long a predecessor must be unused until its successor counts as deployed everywhere. The use of a key
+// is recorded about once a minute.
 const quietFor = 10 * time.Minute
 
 // shownFor is how long a rotation is shown after it was finished.

@@ -23,8 +23,8 @@ const headerAutoSubmitted gomail.Header = "Auto-Submitted"
 //
 // Line breaks and other control characters in the subject and in a name become spaces, and characters that change the
 // direction of the text around them are left out. A malformed address for replies is left out. A recipient that no mail
-// server can take is an error that wraps [ticketing.ErrMailRefused]. If anything else is malformed, the fault is the
-// renderer's and the error wraps neither. All errors are a [*ticketing.MailError].
+// server can take is an error that wraps [ticketing.ErrMailRefused]. Anything else that is malformed is the renderer's
+// fault: an error that does not wrap it. All errors are a [*ticketing.MailError].
 func Format(m ticketing.Mail) ([]byte, error) {
 	composed, err := compose(m)
 	if err != nil {
