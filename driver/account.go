@@ -14,24 +14,24 @@ type SignInMethod string
 const (
 	// SignInPasskey is a passkey of the user.
 	SignInPasskey SignInMethod = "PASSKEY"
-	// SignInLink is a link that was handed to the user.
+	// SignInLink is a link that was sent to the user.
 	SignInLink SignInMethod = "LINK"
 	// SignInCode is a code that was mailed to the user.
 	SignInCode SignInMethod = "CODE"
 	// SignInOIDC is an identity provider that speaks OpenID Connect.
 	SignInOIDC SignInMethod = "OIDC"
-	// SignInInvitation is the kind of a token whose link was handed to a company. A session has no such method.
+	// SignInInvitation is the kind of a token whose link was given to a company. A session never has this method.
 	SignInInvitation SignInMethod = "INVITATION"
 )
 
 // Session is a signed-in browser of a user as a store keeps it. It is removed when it ends. The gate of the zero
-// company guards it: it is put and removed under that gate, held exclusively, and touched under that gate, held shared.
+// company guards it: putting and removing a session hold that gate exclusively, and touching one holds it shared.
 type Session struct {
 	UserID      uuid.UUID
 	ID          uuid.UUID // unique among the user's sessions
 	Digest      string    // of its secret; the secret itself is not kept
 	Method      SignInMethod
-	Browser     string // as the browser names itself
+	Browser     string // the name that the browser sends
 	Address     string // of the client
 	CreatedAt   time.Time
 	ConfirmedAt time.Time // when the user last proved who they are
@@ -42,14 +42,14 @@ type Session struct {
 type SessionRef struct{ UserID, ID uuid.UUID }
 
 // SignInToken is a link or a code with which a user signs in once, as a store keeps it. It is guarded as a [Session]
-// is. It stays until some time after it expired, so that a second use is recognised.
+// is. It stays for some time after it expired, so that a second use is recognised.
 type SignInToken struct {
 	UserID    uuid.UUID
 	ID        uuid.UUID    // unique among the user's tokens
 	Kind      SignInMethod // SignInLink, SignInInvitation or SignInCode
 	Digest    string       // of the link's secret or of the code
 	Browser   string       // digest of the secret of the browser that asked for it; empty for a link
-	CompanyID uuid.UUID    // where it leads to; zero: nowhere in particular
+	CompanyID uuid.UUID    // the company that it leads to; zero: no particular one
 	Tries     int          // wrong codes so far
 	CreatedAt time.Time
 	ExpiresAt time.Time
@@ -63,9 +63,9 @@ type SignInTokenRef struct{ UserID, ID uuid.UUID }
 type Passkey struct {
 	UserID     uuid.UUID
 	ID         string // the id of the credential; unique among the user's passkeys
-	Name       string // as the user calls it
+	Name       string // the name that the user gave it
 	Credential string // JSON that no store reads
-	Counter    int64  // how often the device has used it, as far as the device counts
+	Counter    int64  // the number of uses that the device reports
 	CreatedAt  time.Time
 	LastUsedAt time.Time // zero: not used yet
 }
@@ -95,12 +95,12 @@ const (
 )
 
 // StaffMember is a user who works for the tenant, as a store keeps them. It changes only under the gate of the zero
-// company, held exclusively. One who was removed stays as a record without a role, so that the first time of creation
-// is kept if they return.
+// company, held exclusively. A removed member stays as a record without a role, so that the first time of creation is
+// kept if they return.
 type StaffMember struct {
 	UserID    uuid.UUID
 	Name      string
-	Role      StaffRole // empty: was removed
+	Role      StaffRole // empty: they were removed
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -127,7 +127,7 @@ type SessionReader interface {
 	Sessions(ctx context.Context, refs []SessionRef) ([]Session, error)
 	// ListSessions returns a user's sessions in the reverse order of time of creation and id.
 	ListSessions(ctx context.Context, userID uuid.UUID, limit int) ([]Session, error)
-	// LastSeen returns when each user last used a session that is kept, and the zero time for one without any.
+	// LastSeen returns when each user last used a session that is kept, or the zero time for a user without one.
 	LastSeen(ctx context.Context, userIDs []uuid.UUID) ([]time.Time, error)
 }
 
@@ -135,8 +135,8 @@ type SessionReader interface {
 type SessionWriter interface {
 	// PutSession creates or replaces a session. The time of creation of an existing one stays.
 	PutSession(ctx context.Context, session Session) error
-	// TouchSession keeps when a session was last used, unless a later time is kept. A session that has ended stays
-	// ended, which is no error.
+	// TouchSession keeps the time of a session's last use, unless a later time is kept. To touch a session that has ended
+	// changes nothing and is no error.
 	TouchSession(ctx context.Context, ref SessionRef, seenAt time.Time) error
 	// DeleteSessions removes those of the user's sessions that still exist.
 	DeleteSessions(ctx context.Context, userID uuid.UUID, ids []uuid.UUID) error

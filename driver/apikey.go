@@ -24,7 +24,7 @@ type APIKey struct {
 	Name      string
 	Grants    []Grant
 	Status    APIKeyStatus
-	// Digest is the keyed digest of the secret. It names the secret key that made it, see SecretsInUse.
+	// Digest is the keyed digest of the secret. It names the secret key that made it, see [KeyReader].SecretsInUse.
 	Digest        string
 	PredecessorID uuid.UUID // zero: issued, not rotated
 	CreatedAt     time.Time
@@ -35,30 +35,30 @@ type APIKey struct {
 // APIKeyRef names a key within its company.
 type APIKeyRef struct{ CompanyID, ID uuid.UUID }
 
-// APIKeyUse is what a store keeps of the use of a key.
+// APIKeyUse is a use of a key, as a store records it.
 type APIKeyUse struct {
 	APIKeyRef
 	UsedAt time.Time
 	// Digest is the digest under the first secret key. It replaces a digest that another secret key made, so that the
-	// other one can be retired.
+	// other secret key can be retired.
 	Digest string
 }
 
 // KeyReader finds API keys and the names of secret keys. A name identifies a secret key and reveals nothing of it.
 type KeyReader interface {
-	// FindAPIKeys finds keys by their ids alone, as a request names them.
+	// FindAPIKeys finds keys by their ids alone, without their companies.
 	FindAPIKeys(ctx context.Context, ids []uuid.UUID) ([]APIKey, error)
 	// APIKeys returns keys by their references.
 	APIKeys(ctx context.Context, refs []APIKeyRef) ([]APIKey, error)
-	// ListAPIKeys returns a company's keys, newest first; keys of one time are ordered by id.
+	// ListAPIKeys returns a company's keys, newest first; keys of the same time are ordered by id.
 	ListAPIKeys(ctx context.Context, companyID uuid.UUID, limit int) ([]APIKey, error)
 	// CountAPIKeys returns how many keys of a status a company has.
 	CountAPIKeys(ctx context.Context, companyID uuid.UUID, status APIKeyStatus) (int, error)
 	// SecretNames returns the names of all secret keys that were kept, in order.
 	SecretNames(ctx context.Context) ([]string, error)
-	// SecretsInUse returns the names of the secret keys in use, each once, in order. In use are those that the digests
-	// of active keys, the encrypted numbers of current bank accounts and the encrypted signing secrets of webhooks
-	// name: the 16 characters after "v1:" and "s1:".
+	// SecretsInUse returns the names of the secret keys in use, each once, in order. A secret key is in use if the digest
+	// of an active API key, the encrypted number of a current bank account or the encrypted signing secret of a webhook
+	// names it: the 16 characters after "v1:" and "s1:".
 	SecretsInUse(ctx context.Context) ([]string, error)
 }
 
@@ -66,12 +66,12 @@ type KeyReader interface {
 type KeyWriter interface {
 	// CreateAPIKey keeps a new key.
 	CreateAPIKey(ctx context.Context, key APIKey) error
-	// UpdateAPIKey updates the status and the time of revocation. It leaves alone what TouchAPIKeys writes, since a use
+	// UpdateAPIKey updates the status and the time of revocation. It does not change what TouchAPIKeys writes, since a use
 	// of the key may be recorded at the same time.
 	UpdateAPIKey(ctx context.Context, key APIKey) error
 	// TouchAPIKeys updates the time of the last use and the digest. It never sets an earlier time.
 	TouchAPIKeys(ctx context.Context, uses []APIKeyUse) error
-	// AppendSecretName keeps the name of a secret key. It is no error if the name is kept already.
+	// AppendSecretName keeps the name of a secret key. A name that is kept already is no error.
 	AppendSecretName(ctx context.Context, name string, at time.Time) error
 }
 

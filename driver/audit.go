@@ -7,11 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// AuditEntry is an action as a store keeps it. It never changes.
-//
-// Records are ordered by time, then id.
+// AuditEntry is an action as a store keeps it. It never changes. Entries are ordered by time, then id.
 type AuditEntry struct {
-	CompanyID uuid.UUID // zero: it was about no company
+	CompanyID uuid.UUID // zero: the action was about no company
 	At        time.Time
 	ID        uuid.UUID
 	Actor     string
@@ -33,8 +31,8 @@ type AuditQuery struct {
 
 // AuditReader reads the audit log.
 type AuditReader interface {
-	// ListAudit returns actions of the audit log, newest first; actions of one time are ordered by id, highest first. It
-	// reads no more actions than it returns, whatever the query selects by.
+	// ListAudit returns actions of the audit log, newest first; actions of the same time are ordered by id, highest first.
+	// It reads no more actions than it returns, whatever the query selects by.
 	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// BankAccount is a version of a company's bank account as a store keeps it. A settlement refers to the version
-// that it was requested with, so a version is never replaced.
+// BankAccount is a version of a company's bank account as a store keeps it. A settlement refers to the version that it
+// was requested with, so a version is never replaced.
 type BankAccount struct {
 	CompanyID   uuid.UUID
 	Version     int64 // 1, 2, 3 …; the highest is the current one

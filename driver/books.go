@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// SoldPlace is the place of a sold admission among those of its company. They are ordered by the number of their order,
+// SoldPlace is the place of a sold admission among those of its company. Places are ordered by the number of the order,
 // then by line.
 type SoldPlace struct {
 	Number int64
@@ -17,9 +17,9 @@ type SoldPlace struct {
 // SoldQuery selects a part of what a company sold, lowest number first.
 type SoldQuery struct {
 	CompanyID uuid.UUID
-	After     SoldPlace // only what comes after; for orders only its Number counts
-	// Last is the number of the last order; 0 means no end. A caller that reads far more than a page sets it, which
-	// keeps a database from reading and sorting all that follows.
+	After     SoldPlace // only what comes after this place; for orders only its Number counts
+	// Last is the number of the last order; 0 means no limit. A caller that reads far more than a page sets it, so that a
+	// database does not read and sort everything that follows.
 	Last  int64
 	Limit int
 }
@@ -41,9 +41,9 @@ type KeySubject struct {
 // BookCheck is the last verification of a company's books.
 type BookCheck struct {
 	CompanyID  uuid.UUID
-	VerifiedAt time.Time // when it began
-	Entries    int64     // the movements that were verified
-	Problems   int64     // 0: the books are right
+	VerifiedAt time.Time // when the verification began
+	Entries    int64     // the number of movements that were verified
+	Problems   int64     // 0: the books are correct
 }
 
 // BookCheckReader finds when books were verified.
@@ -54,20 +54,20 @@ type BookCheckReader interface {
 
 // BookCheckWriter keeps when books were verified. No gate guards it.
 type BookCheckWriter interface {
-	// PutBookChecks keeps verifications, one of a company. One that began before the kept one changes nothing.
+	// PutBookChecks keeps verifications, one of each company. One that began before the kept one changes nothing.
 	PutBookChecks(ctx context.Context, checks []BookCheck) error
 }
 
-// UnindexedQuery selects orders of a company that the index of buyers lacks.
+// UnindexedQuery selects orders of a company that are missing from the index of buyers.
 type UnindexedQuery struct {
 	CompanyID uuid.UUID
-	// Above and Through limit the numbers of the orders: only those above the one, and up to the other.
+	// Above and Through limit the numbers of the orders: only numbers higher than Above, up to and including Through.
 	Above, Through int64
 	Before         time.Time // only orders that were confirmed earlier; zero: no limit
 }
 
-// BookReader finds what the verification of a company's books reads. It reads all of it in order, so some of these
-// methods leave out members that it does not compare. Nothing else calls them.
+// BookReader finds what the verification of a company's books reads. It reads all records in order, so some of these
+// methods leave out fields that it does not compare. Nothing else calls them.
 type BookReader interface {
 	// ListSoldOrders returns orders, by number, without their buyers.
 	ListSoldOrders(ctx context.Context, query SoldQuery) ([]Order, error)
@@ -83,7 +83,7 @@ type BookReader interface {
 	ListSubjects(ctx context.Context, query SubjectQuery) ([]KeySubject, error)
 	// UnindexedOrders returns the ids of orders that have no [BuyerOrder] of their buyer, by number.
 	UnindexedOrders(ctx context.Context, query UnindexedQuery) ([]uuid.UUID, error)
-	// OrphanCompanies returns ids, lowest first, that no company has although records name them as their company. The
-	// records are orders, admissions, movements and others of the books.
+	// OrphanCompanies returns company ids, lowest first, that records have although no such company exists. The records
+	// are orders, admissions, movements and others of the books.
 	OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error)
 }

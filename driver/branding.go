@@ -12,7 +12,7 @@ type Branding struct {
 	CompanyID      uuid.UUID
 	Version        int64
 	BrandName      string
-	LogoURL        string // empty: none; so for the footers and the email
+	LogoURL        string // empty: none; the same holds for the footers and the email
 	PrimaryColor   string
 	AccentColor    string
 	CheckoutFooter string

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// CategoryStatus is the status of a category. New events take active categories only.
+// CategoryStatus is the status of a category. New events accept only active categories.
 type CategoryStatus string
 
 // The statuses of a category.

@@ -8,11 +8,11 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// Rate is an entry of the schedule as a store keeps it. It never changes, and orders refer to it by its id.
+// Rate is an entry of a commission schedule as a store keeps it. It never changes, and orders refer to it by its id.
 type Rate struct {
 	CompanyID uuid.UUID
 	ID        uuid.UUID
-	// Position is 1, 2, 3 … in order of creation. Of two entries with one EffectiveFrom the later created holds.
+	// Position is 1, 2, 3 … in order of creation. Of two entries with the same EffectiveFrom, the later one is effective.
 	Position      int64
 	Rate          money.Rate
 	EffectiveFrom time.Time

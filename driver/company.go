@@ -27,7 +27,7 @@ type Company struct {
 	Status          CompanyStatus
 	Verification    Verification
 	BrandingVersion int64 // the current branding, see Branding
-	// WebhookEndpoints is how many webhook endpoints the company ever registered. That is the number of the newest one.
+	// WebhookEndpoints is how many webhook endpoints the company ever registered. It is the number of the newest one.
 	WebhookEndpoints int64
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
@@ -36,7 +36,7 @@ type Company struct {
 // CompanyOrder is the order of a list of companies.
 type CompanyOrder string
 
-// The orders of a list of companies. Companies that are equal in it follow by id, in the same direction.
+// The orders of a list of companies. Companies that are equal in it are ordered by id, in the same direction.
 const (
 	CompaniesNewest CompanyOrder = "NEWEST" // by creation, newest first
 	CompaniesOldest CompanyOrder = "OLDEST" // by creation, oldest first
@@ -45,12 +45,12 @@ const (
 	CompaniesByExpiry CompanyOrder = "EXPIRY"
 )
 
-// FoldedNameLength is the most characters of a [FoldedName].
+// FoldedNameLength is the largest number of characters of a [FoldedName].
 const FoldedNameLength = 60
 
-// FoldedName returns what a company's name and an event's title are listed and looked up by: the first 60 characters
-// (code points), with the letters A to Z as lower-case ones. Every other letter stays as it is, since databases
-// disagree about it.
+// FoldedName returns the text by which a company's name and an event's title are listed and found: the first 60
+// characters (code points), with the letters A to Z in lower case. Every other letter stays as it is, since databases
+// lower-case them differently.
 func FoldedName(name string) string {
 	folded := []byte(name)
 	characters := 0
@@ -68,7 +68,7 @@ func FoldedName(name string) string {
 	return string(folded)
 }
 
-// CompanyPlace is the place of a company in a list. It has the id and what the order of the list compares: the time of
+// CompanyPlace is the place of a company in a list. It has the id and the field that orders the list: the time of
 // creation, the folded name or the end of the approval. The zero CompanyPlace is the beginning.
 type CompanyPlace struct {
 	At   time.Time
@@ -76,7 +76,7 @@ type CompanyPlace struct {
 	ID   uuid.UUID
 }
 
-// Compare compares places of one list in ascending order.
+// Compare compares two places of the same list in ascending order.
 func (p CompanyPlace) Compare(other CompanyPlace) int {
 	return cmp.Or(p.At.Compare(other.At), strings.Compare(p.Name, other.Name), bytes.Compare(p.ID[:], other.ID[:]))
 }
@@ -93,12 +93,12 @@ func (o CompanyOrder) PlaceOf(company Company) CompanyPlace {
 	return CompanyPlace{At: company.CreatedAt, ID: company.ID}
 }
 
-// CompanyQuery selects companies. A zero field selects all; a company is selected if it meets each of them.
+// CompanyQuery selects companies. A zero field selects all; a company is selected if it matches every field.
 type CompanyQuery struct {
-	Prefix        string // of the folded name, folded itself
+	Prefix        string // of the folded name; it is folded itself
 	Status        CompanyStatus
-	Verification  VerificationStatus // the standing of the company, not of its cases
-	ExpiresBefore time.Time          // only those with an approval that ends before then, or has ended
+	Verification  VerificationStatus // the status of the company, not of its cases
+	ExpiresBefore time.Time          // only those whose approval ends before then, or has ended
 	Order         CompanyOrder
 	After         CompanyPlace // only those after this place, in the order of the list
 	Limit         int
@@ -118,8 +118,8 @@ type CompanyReader interface {
 	ListBrandings(ctx context.Context, query BrandingQuery) ([]Branding, error)
 	// ListVerificationCases returns a company's verification cases, highest number first.
 	ListVerificationCases(ctx context.Context, companyID uuid.UUID, limit int) ([]VerificationCase, error)
-	// ListSubmittedCases returns the cases of all companies that are SUBMITTED, after a position, longest waiting first:
-	// by SubmittedAt, then by the company's id. A company has at most one.
+	// ListSubmittedCases returns the cases of all companies that are SUBMITTED, after a position. The one that has waited
+	// longest comes first: they are ordered by SubmittedAt, then by the company's id. A company has at most one.
 	ListSubmittedCases(ctx context.Context, after Position, limit int) ([]VerificationCase, error)
 	// Rates returns entries of commission schedules by their references.
 	Rates(ctx context.Context, refs []RateRef) ([]Rate, error)
@@ -131,17 +131,17 @@ type CompanyReader interface {
 }
 
 // CompanyWriter keeps companies with their branding, their verification and their commission. All of it changes only
-// under the company's gate, held exclusively. A checkout reads the company, its branding and its rate without a lock of
-// their own.
+// under the company's gate, held exclusively. A checkout reads the company, its branding and its rate without locking
+// them.
 type CompanyWriter interface {
 	// CreateCompany keeps a new company.
 	CreateCompany(ctx context.Context, company Company) error
 	// UpdateCompany updates all but the time of creation.
 	UpdateCompany(ctx context.Context, company Company) error
-	// AppendBranding keeps a new version of branding, whose number is one above the current one.
+	// AppendBranding keeps a new version of branding. Its number is one above the current one.
 	AppendBranding(ctx context.Context, branding Branding) error
-	// PutVerificationCase keeps a verification case, new or known, by its company and number. A known one keeps its time
-	// of creation.
+	// PutVerificationCase creates or replaces a verification case by its company and number. The time of creation of an
+	// existing one stays.
 	PutVerificationCase(ctx context.Context, record VerificationCase) error
 	// AppendRate keeps a new entry of a commission schedule. Its position is one above the highest.
 	AppendRate(ctx context.Context, rate Rate) error

@@ -1,17 +1,29 @@
-// Package driver is the contract of stores: what package ticketing requires of persistence, as database/sql/driver is
-// for databases. It is for authors of stores. A host opens a store (packages store and store/memory), hands it to
-// ticketing.New, and calls nothing here.
+// Package driver is the contract between package ticketing and its stores, as database/sql/driver is for databases. It
+// is for authors of stores. A host opens a store of package [github.com/floatgate/ticketing/store] or
+// [github.com/floatgate/ticketing/store/memory], passes it to ticketing.New, and calls nothing here.
 //
-// The package holds no rule. It declares [Store] with its transactions, the records that a store keeps, the references
-// that name them, and the queries that list them. Package store keeps records in SQL and package store/memory in
-// memory. Package store/storetest checks whether any other implementation keeps the promises of [Store].
+// The package holds no rule of the service. It declares the transactions of a store, the records that it keeps, the
+// references that identify them, and the queries that list them.
 //
-// A record is named as its subject: [Order] is an order as a store keeps it, where ticketing.Order is an order as the
-// API shows it. A reference (a name that ends in Ref, OrderNumber, IdempotencyKey) identifies a record. A query that
-// lists begins after its field After, always in the order of the list.
+// # Where to begin
 //
-// A store may implement [DurableStore] and [GroupingStore], too, and its transactions [WaitingReader]; the contract will
-// grow by such optional interfaces alone. [PurposeOf] says what a transaction is for. A test of a store is one call:
+//   - [Store] is what a store implements. Its comment has the promises that every store keeps, and the lock order.
+//   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
+//   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
+//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader] are optional. The contract will grow by
+//     such optional interfaces alone.
+//   - [PurposeOf] returns what a transaction is for.
+//
+// # Names
+//
+// A record has the name of its subject: [Order] is an order as a store keeps it, and ticketing.Order is an order as the
+// API shows it. A reference identifies a record; its name ends in Ref, or is OrderNumber or IdempotencyKey. A query
+// that lists begins after its field After, always in the order of the list.
+//
+// # Tests
+//
+// Package [github.com/floatgate/ticketing/store/storetest] checks that a store keeps the promises of [Store]. One call
+// runs all its checks:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) driver.Store { return open(t) })
@@ -26,31 +38,31 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps and finds records. Every rule lives in package ticketing. It is safe for concurrent use.
+// Store keeps and finds records. The rules of the service are in package ticketing. A Store is safe for concurrent use.
 //
 // # What fn may do
 //
-// fn works through the transaction that it is given and does nothing else that could be observed outside: no other I/O,
-// no clock, no channel. It may run again from the start after a transient failure, so it assigns every outcome afresh.
-// It uses the transaction from one goroutine and does not keep it after it returns. It begins no other transaction of
-// the same store.
+// fn works through the transaction that it is called with. It does nothing else that could be observed outside: no
+// other I/O, no clock, no channel. It may run again from the start after a transient failure, so each run sets all its
+// outcomes. It uses the transaction from one goroutine and does not keep it after it returns. It begins no other
+// transaction of the same store.
 //
 // # What a store promises
 //
-//   - Nothing of an Update is kept if fn returns an error or panics; a panic continues to the caller. Update returns an
+//   - If fn returns an error or panics, the Update keeps nothing. A panic continues to the caller. Update returns an
 //     error of fn unchanged (errors.Is and == hold).
-//   - Within an Update its own writes are visible. Writes may be sent late: their error may come from a later call or
-//     from Update itself. A read sends them first.
-//   - An error of any call dooms the transaction: if fn ignores one, Update fails and keeps nothing.
+//   - An Update sees its own writes. Writes may be sent late: their error may come from a later call or from Update
+//     itself. A read sends them first.
+//   - An error of any call dooms the transaction: if fn ignores it, Update fails and keeps nothing.
 //   - Records passed in and returned are copies: changing one afterwards changes nothing that is kept.
 //   - Times are kept in UTC with milliseconds; a zero time is kept as none. Texts are kept exactly.
 //   - A method that takes a list of references returns a list of the same length and order. It holds the zero record
 //     where nothing is kept. A list method returns records in the order that it documents, and an empty result is no
 //     error.
-//   - Lock methods of one record return the zero record where nothing is kept. A change of a record that is not kept is
-//     [ErrNotFound], and a write that breaks a constraint is a [ConstraintError].
+//   - Lock methods of one record return the zero record where nothing is kept. A change of a record that is not kept
+//     fails with [ErrNotFound], and a write that breaks a constraint with a [ConstraintError].
 //   - Ids are ordered byte by byte and texts by code point.
-//   - A context that has ended begins nothing. One that ends while a transaction waits to begin ends the wait with the
+//   - A context that has ended begins nothing. If it ends while a transaction waits to begin, the wait ends with the
 //     context's error. After [Gate.Begin] the end of the context does not stop an Update.
 //   - A call before Begin, a second Begin, and a call after the transaction has ended are errors.
 //   - Transient failures (a serialisation failure, a deadlock, a connection lost before the commit was sent) are
@@ -60,9 +72,9 @@ import (
 //
 // The gate comes first, then claims of idempotency keys, the event (for those who change it), tiers, batches,
 // admissions, settlements, deliveries, notifications and the progress of sums. Wallets come after those, and sums last,
-// with the other writes. Locks of one kind are taken by key. Every writer keeps this order, so two of them never wait
-// for each other. A decision rests only on data that is locked or guarded by the gate, and that was read by a statement
-// that began after the lock was granted.
+// with the other writes. Locks of one kind are taken in the order of their keys. Every writer keeps this order, so no
+// two writers deadlock. A decision rests only on data that is locked or guarded by the gate, and that was read by a
+// statement that began after the lock was granted.
 type Store interface {
 	// View runs fn for reading. Each call sees what is committed when it runs.
 	View(ctx context.Context, fn func(ctx context.Context, tx ReadTx) error) error
@@ -72,8 +84,8 @@ type Store interface {
 	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// ReadTx is a transaction that reads, with one small interface for each subject. Code that needs a single subject takes
-// only that.
+// ReadTx is a transaction that reads. It has one small interface for each subject; code that needs one subject takes
+// only that interface.
 type ReadTx interface {
 	CompanyReader
 	KeyReader
@@ -97,8 +109,8 @@ type ReadTx interface {
 	FindReader
 }
 
-// Tx is a transaction that reads and writes, with one small interface for each subject. A method whose name begins with
-// Lock keeps other writers from the rows that it returns until the end of the transaction.
+// Tx is a transaction that reads and writes. It has one small interface for each subject. A method whose name begins
+// with Lock keeps other writers from the rows that it returns until the end of the transaction.
 type Tx interface {
 	ReadTx
 	Gate
@@ -122,20 +134,20 @@ type Tx interface {
 	AuditWriter
 }
 
-// Gate begins an Update. It has one fair readers-writer lock for each company, called the company's gate, and the
-// claims of idempotency keys with the results of those that are spent.
+// Gate begins an Update. It has one fair readers-writer lock for each company, called the company's gate. It also has
+// the claims of idempotency keys, and the results of spent keys.
 //
 // The gate guards what a sale only reads: company, API key, verification, branding, commission rate and status of the
-// event. It also guards members, verification cases, bank accounts and webhook endpoints with their secrets. Writers
-// hold it shared; a change of any of those holds it exclusively. A shared hold is never upgraded, because two
+// event. It also guards members, verification cases, bank accounts and webhook endpoints with their secrets. A writer
+// holds it shared; a change of any of those holds it exclusively. A shared hold is never upgraded, because two
 // transactions that did so would wait for each other.
 type Gate interface {
-	// Begin begins the transaction. It is the first call of every fn and is made once. It returns which of the claimed
-	// keys are in flight elsewhere, in the order of BeginOptions.Keys. If every claim is in flight, it returns at once
-	// and begins nothing; fn then returns.
+	// Begin begins the transaction. Every fn calls it first, and once. It reports which of the claimed keys are in flight
+	// elsewhere, in the order of BeginOptions.Keys. If every claim is in flight, it returns at once and begins nothing; fn
+	// then returns.
 	//
-	// Claims belong to the store, not to the service, so two services on one store exclude each other. They end with
-	// the Update, however it ends. A crash leaves no claim.
+	// Claims belong to the store, not to the service, so two services on one store exclude each other. Claims end with the
+	// Update, however it ends. A crash leaves no claim.
 	Begin(ctx context.Context, in BeginOptions) (inFlight []bool, err error)
 	// Results returns the results of keys, and the zero record for an unspent key.
 	Results(ctx context.Context, refs []IdempotencyKey) ([]IdempotencyResult, error)
@@ -143,60 +155,61 @@ type Gate interface {
 	AppendResults(ctx context.Context, results []IdempotencyResult) error
 }
 
-// BeginOptions says which gates and claims an Update begins with.
+// BeginOptions holds the gates and claims that an Update begins with.
 type BeginOptions struct {
 	// Shared are the companies whose guarded state the update only reads. Their gates are held shared. A company is in
-	// Shared or in Exclusive. A store takes all gates in one order, those of both lists together.
+	// Shared or in Exclusive, not in both. A store takes the gates of both lists together, in one order.
 	//
-	// The zero company is the gate of what belongs to no company: categories, users and what they sign in with, staff,
-	// the names of secrets. A company may be named before it exists, by the update that creates it.
+	// The gate of the zero company guards what belongs to no company: categories, users and what they sign in with, staff,
+	// the names of secrets. The update that creates a company may name it before it exists.
 	Shared []uuid.UUID
 	// Exclusive are the companies whose guarded state the update changes. Their gates are held exclusively.
 	Exclusive []uuid.UUID
 	// Keys are the idempotency keys of the update; no two are equal.
 	Keys []IdempotencyKey
-	// LockTimeout is how long the update waits for locks before it fails with [ErrBusy]. Zero means as long as the
-	// store is configured to.
+	// LockTimeout is how long the update waits for locks before it fails with [ErrBusy]. Zero means the timeout that the
+	// store is configured with.
 	LockTimeout time.Duration
 }
 
-// A DurableStore may outlive its process. If Durable reports true, ticketing.New requires secret keys: with keys made
-// at random, the next process could use neither API keys nor encrypted values.
+// A DurableStore may outlive its process. If Durable returns true, ticketing.New requires secret keys: with random
+// keys, the next process could use neither API keys nor encrypted values.
 type DurableStore interface {
 	Store
 	Durable() bool
 }
 
-// Grouping is how calls that share a transaction are best grouped on a store. Zero fields leave the choice to the
+// Grouping is how calls that share a transaction are grouped best on a store. A zero field leaves the choice to the
 // service.
 type Grouping struct {
 	// Lanes is how many groups may run at the same time.
 	Lanes int
-	// ByCompany confines a group to one company, for databases that keep companies in different places.
+	// ByCompany limits a group to one company, for databases that keep companies on different nodes.
 	ByCompany bool
 }
 
-// A GroupingStore knows how calls are best grouped on it. The service uses it for what its configuration leaves open.
+// A GroupingStore returns how calls are grouped best on it. The service uses it for fields that its configuration
+// leaves open.
 type GroupingStore interface {
 	Store
 	Grouping() Grouping
 }
 
-// ErrNotFound is a store's error for a change of a record that does not exist.
+// ErrNotFound is the error of a change of a record that does not exist.
 var ErrNotFound = errors.New("ticketing: record not found")
 
-// ErrBusy is the error of a transaction that did not get a lock or a connection in time. Nothing was written; the same
+// ErrBusy is the error of a transaction that did not get a lock or a connection in time. It wrote nothing; the same
 // transaction may be tried again.
 var ErrBusy = errors.New("ticketing: the database is busy, try again")
 
-// ErrUnavailable is a store's error if its database cannot be reached or has no space left. After a lost connection the
-// outcome of a commit is unknown; the same call with the same idempotency key finds out.
+// ErrUnavailable is the error of a store whose database cannot be reached or has no space left. After a lost connection
+// the outcome of a commit is unknown; repeat the same call with the same idempotency key to find out.
 var ErrUnavailable = errors.New("ticketing: the database is unavailable")
 
-// ConstraintError is a store's error for a write that breaks a constraint. The transaction is doomed. Rules prevent it
-// under their locks, so it shows a fault of the service, except where a method documents it.
+// ConstraintError is the error of a write that breaks a constraint. It dooms the transaction. The service prevents such
+// writes under its locks, so this error shows a fault of the service, except where a method documents it.
 type ConstraintError struct {
-	// Constraint is the store's name of the constraint, such as "orders_pkey"; empty if the database does not report
+	// Constraint is the store's name of the constraint, such as "orders_pkey". It is empty if the database does not report
 	// it.
 	Constraint string
 }

@@ -22,7 +22,7 @@ const (
 	WorkCount                          // orders to count in the sums of sales, see [SalesProgress]
 )
 
-// DueWork is work that waits: of a company, and for WorkDeliver of one endpoint.
+// DueWork is work that waits: of a company, or of one endpoint for WorkDeliver.
 type DueWork struct {
 	Kind      WorkKind
 	CompanyID uuid.UUID
@@ -35,26 +35,25 @@ type DueWork struct {
 
 // WorkQuery selects work that is due.
 type WorkQuery struct {
-	At time.Time // when it is due
-	// After has one entry for each wanted kind, with the company and endpoint after which to continue. Zero ids are the
+	At time.Time // only work that is due at this time
+	// After has one entry for each wanted kind: the company and endpoint after which to continue. Zero ids are the
 	// beginning. No kind occurs twice.
 	After []DueWork
 	Limit int // of each kind
 }
 
-// Waiting is how much work of a kind waits, of all companies together, whether it is due or not.
+// Waiting is how much work of a kind waits in all companies together, whether it is due or not.
 type Waiting struct {
 	Kind  WorkKind
 	Items int
-	// Since is the time of the item that is due first, as in [DueWork]: the At of a fact, the DueAt of a delivery or
-	// notification, which may lie ahead. It is zero where nothing waits.
+	// Since is the time of the item that is due first, as in [DueWork]: the At of a fact, or the DueAt of a delivery or
+	// notification, which may be in the future. It is zero where nothing waits.
 	Since time.Time
 }
 
-// A WaitingReader is a [ReadTx] that counts what waits. The service uses it for metrics alone, and does without where a
-// store has none.
+// A WaitingReader is a [ReadTx] that counts what waits. The service uses it only for metrics, and works without it.
 type WaitingReader interface {
-	// Waiting returns how much waits of each kind, in the order of the kinds, which are WorkDispatch, WorkDeliver and
-	// WorkMail. It counts up to the limit of each kind, so that a long queue costs no more than that.
+	// Waiting returns how much work of each kind waits, in the order of kinds. The kinds are WorkDispatch, WorkDeliver and
+	// WorkMail. It counts at most limit items of each kind, so that the cost of a long queue is bounded.
 	Waiting(ctx context.Context, kinds []WorkKind, limit int) ([]Waiting, error)
 }

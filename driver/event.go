@@ -44,7 +44,7 @@ type Event struct {
 // EventRef names an event within its company.
 type EventRef struct{ CompanyID, ID uuid.UUID }
 
-// EventQuery selects a part of the list of a company's events, newest first; events of one time are ordered by id,
+// EventQuery selects a part of the list of a company's events, newest first; events of the same time are ordered by id,
 // highest first.
 type EventQuery struct {
 	CompanyID uuid.UUID
@@ -57,16 +57,15 @@ type EventQuery struct {
 type EventReader interface {
 	// Events returns events by their references.
 	Events(ctx context.Context, refs []EventRef) ([]Event, error)
-	// FindEvent returns the event with an id, of whichever company, as an operator names it. It returns the zero record
-	// if there is none.
+	// FindEvent returns the event with an id, of any company. It returns the zero record if there is none.
 	FindEvent(ctx context.Context, id uuid.UUID) (Event, error)
 	// ListEvents returns events as the query selects them.
 	ListEvents(ctx context.Context, query EventQuery) ([]Event, error)
-	// DueEvents returns the published events whose EndsOn is at or before a time, the longest due first.
+	// DueEvents returns the published events whose EndsOn is at or before a time, the earliest first.
 	DueEvents(ctx context.Context, at time.Time, limit int) ([]EventRef, error)
 	// Categories returns categories by their ids.
 	Categories(ctx context.Context, ids []uuid.UUID) ([]Category, error)
-	// ListCategories returns categories in the order of their slugs, those after the given slug.
+	// ListCategories returns the categories after a slug, in the order of their slugs.
 	ListCategories(ctx context.Context, afterSlug string, limit int) ([]Category, error)
 }
 
@@ -78,7 +77,7 @@ type EventWriter interface {
 	CreateEvent(ctx context.Context, event Event) error
 	// UpdateEvent updates an event that was locked.
 	UpdateEvent(ctx context.Context, event Event) error
-	// CreateCategory fails with a [ConstraintError] if the slug is taken.
+	// CreateCategory keeps a new category. It fails with a [ConstraintError] if the slug is taken.
 	CreateCategory(ctx context.Context, category Category) error
 	// UpdateCategory updates all but the time of creation.
 	UpdateCategory(ctx context.Context, category Category) error

@@ -29,9 +29,9 @@ const (
 	FactSaleLow FactType = "sale.low"
 )
 
-// Fact is a fact, or the facts of a sale, in the outbox. The sale or validation writes it in its own transaction,
-// so there is a fact if and only if the event happened. It has no body: a body is made of columns that never change,
-// and is rendered when it is first dispatched.
+// Fact is a fact, or all facts of a sale, in the outbox. The sale or validation writes it in its own transaction, so
+// there is a fact if and only if the event happened. It has no body: the body is made of columns that never change, and
+// is rendered when the fact is first dispatched.
 type Fact struct {
 	CompanyID uuid.UUID
 	At        time.Time // when it happened, by the clock of the service
@@ -39,7 +39,7 @@ type Fact struct {
 	Type      FactType
 	Subject   uuid.UUID // the order, or the admission for ticket.validated
 	// Endpoints is how many webhook endpoints the company had ever registered when the fact was written. The fact is
-	// delivered only to those. The count decides this without comparing clocks.
+	// delivered only to those. A count needs no comparison of clocks.
 	Endpoints int64
 }
 
@@ -75,26 +75,26 @@ type FactReader interface {
 	ListFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]Fact, error)
 	// UndispatchedFacts returns a company's facts after a position that are not dispatched, by time, then id.
 	UndispatchedFacts(ctx context.Context, companyID uuid.UUID, after Position, limit int) ([]Fact, error)
-	// DueWork returns, for each wanted kind, the first companies or endpoints that have work of it, by kind, company
-	// and endpoint. It is one query to the database, whatever is wanted, because an idle service asks again and again.
-	// A long queue of one company makes it no slower than a short one.
+	// DueWork returns, for each wanted kind, the first companies or endpoints that have due work, by kind, company and
+	// endpoint. It is one query to the database for all kinds, because an idle service repeats it all the time. A long
+	// queue of one company makes it no slower than a short one.
 	//
 	// Facts are due for dispatch from their commit on. They are due for publishing when they are dispatched, and at the
 	// given time neither handled nor leased. A delivery or notification is due when it is pending and its DueAt has
-	// come. Due for removal is what is from before the given time: deliveries that were created before it,
-	// notifications that were finished before it, and facts. Orders are due to be counted while Uncounted is above zero.
+	// passed. Due for removal is what is from before the given time: deliveries that were created before it, notifications
+	// that were finished before it, and facts. Orders are due to be counted while Uncounted is above zero.
 	DueWork(ctx context.Context, query WorkQuery) ([]DueWork, error)
 }
 
-// FactWriter keeps facts. A fact passes three stages: it is dispatched, which makes its deliveries, then published to
-// the host, and handled once the host has accepted it.
+// FactWriter keeps facts. A fact passes three stages. It is dispatched, which makes its deliveries. Then it is
+// published to the host. It is handled when the host has accepted it.
 type FactWriter interface {
 	// AppendFacts keeps new facts, neither dispatched nor handled.
 	AppendFacts(ctx context.Context, facts []Fact) error
 	// TakeFacts locks a company's oldest facts that are not dispatched. It skips those that another transaction has
 	// locked, so several processes can dispatch at the same time.
 	TakeFacts(ctx context.Context, companyID uuid.UUID, limit int) ([]Fact, error)
-	// DispatchFacts marks facts that were taken as dispatched. With handled it marks them as handled, too, because no
+	// DispatchFacts marks facts that were taken as dispatched. With handled set, it also marks them as handled, because no
 	// host waits for them.
 	DispatchFacts(ctx context.Context, facts []Fact, handled bool) error
 	// LeaseFacts leases a company's oldest facts that are dispatched, and at the given time neither handled nor leased,
@@ -103,9 +103,9 @@ type FactWriter interface {
 	LeaseFacts(ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int) ([]Fact, error)
 	// CompleteFacts marks facts as handled.
 	CompleteFacts(ctx context.Context, facts []Fact) error
-	// PruneFacts removes up to limit of a company's facts, oldest first, and returns how many. It removes only facts
-	// from before the given time, and from before the company's first fact that is not dispatched or not handled. So
-	// every removed fact is no newer than any that is left: two transactions that prune at the same time run one after
-	// the other.
+	// PruneFacts removes up to limit of a company's facts, oldest first, and returns how many. It removes only facts from
+	// before the given time, and from before the company's first fact that is not dispatched or not handled. So every
+	// removed fact is no newer than any that is left: of two transactions that prune at the same time, one runs after the
+	// other.
 	PruneFacts(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error)
 }

@@ -19,8 +19,8 @@ const (
 	RecordWebhookEndpoint RecordKind = "WEBHOOK_ENDPOINT"
 	RecordDelivery        RecordKind = "DELIVERY"
 	RecordSettlement      RecordKind = "SETTLEMENT"
-	RecordMember          RecordKind = "MEMBER" // by the id of the user; not one who was removed
-	RecordStaff           RecordKind = "STAFF"  // likewise; it belongs to no company
+	RecordMember          RecordKind = "MEMBER" // by the id of the user; without removed members
+	RecordStaff           RecordKind = "STAFF"  // by the id of the user, without removed ones; it belongs to no company
 )
 
 // RecordQuery selects the records that have an id.
@@ -28,15 +28,15 @@ type RecordQuery struct {
 	ID        uuid.UUID
 	Kinds     []RecordKind
 	CompanyID uuid.UUID // only those of this company; zero: of any company, or of none
-	// Members is the most members that are returned. A user is one in several companies, by the companies' ids. No other
-	// kind has two records with one id.
+	// Members is the largest number of members to return. A user may be a member of several companies; they are ordered by
+	// the companies' ids. No other kind has two records with one id.
 	Members int
 }
 
 // FoundRecord is where a record with an id is kept.
 type FoundRecord struct {
 	Kind      RecordKind
-	CompanyID uuid.UUID // zero: it belongs to no company. Of a company it is the id itself
+	CompanyID uuid.UUID // zero: it belongs to no company. For a company it is the id itself
 }
 
 // EventSearch selects events by the beginning of their titles, ordered by [FoldedName] and then by id.
@@ -46,16 +46,16 @@ type EventSearch struct {
 	Limit     int
 }
 
-// FindReader finds records of all companies by the little that somebody may know of them. Each takes an index, and none
-// of these is one that a sale writes.
+// FindReader finds records of all companies by an id, the beginning of a title, an email or a reference. Each method
+// uses an index, and no sale writes any of these indexes.
 type FindReader interface {
 	// FindRecords returns where records with an id are kept, by kind in the order of the constants above.
 	FindRecords(ctx context.Context, query RecordQuery) ([]FoundRecord, error)
 	// SearchEvents returns the events whose titles begin with a text.
 	SearchEvents(ctx context.Context, search EventSearch) ([]Event, error)
 	// FindBuyerOrders returns orders of an email in all companies, as far as the index of buyers has them, see
-	// [BuyerOrder]: by company, highest id first, and then highest number first. It returns those after a place in that
-	// order; the zero place is the beginning.
+	// [BuyerOrder]. They are ordered by company, highest id first, and then highest number first. It returns those after a
+	// place in that order; the zero place is the beginning.
 	FindBuyerOrders(ctx context.Context, email string, after OrderNumber, limit int) ([]Order, error)
 	// FindFloatCredits returns the fundings of all companies with a reference, by company.
 	FindFloatCredits(ctx context.Context, reference string, limit int) ([]FloatCredit, error)

@@ -9,7 +9,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// MaxTierAdmissions is the most admissions that a tier may ever have.
+// MaxTierAdmissions is the largest number of admissions that a tier may ever have.
 const MaxTierAdmissions = 1_000_000
 
 // InventoryStatus is the status of a tier (section 3.2).

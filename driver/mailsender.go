@@ -6,12 +6,12 @@ import (
 )
 
 // MailSender is a version of the platform's mail sender as a store keeps it. Versions are never changed or removed; the
-// last one holds. It belongs to no company: the gate of the zero company guards it.
+// last one is in effect. It belongs to no company: the gate of the zero company guards it.
 type MailSender struct {
 	Version   int64  // 1, 2, 3 …
 	Address   string // empty: the sender was removed
 	Name      string
-	Bounces   string // empty: the address gets them
+	Bounces   string // empty: bounces go to the address
 	CreatedAt time.Time
 }
 

@@ -13,7 +13,7 @@ type Member struct {
 	CompanyID uuid.UUID
 	UserID    uuid.UUID
 	Name      string // the name that this company uses; no other company sees it
-	Role      Role   // empty: was removed
+	Role      Role   // empty: the member was removed
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -34,9 +34,8 @@ const (
 	RoleViewer Role = "VIEWER"
 )
 
-// User is a person as a store keeps them: one for each email on the whole platform. The name is not here, because
-// each company names its own members. There is no password either: signing in is up to the applications that people
-// sign in to.
+// User is a person as a store keeps them: one for each email on the whole platform. It has no name, because each
+// company names its own members. It has no password either: the applications that people use decide how they sign in.
 type User struct {
 	ID        uuid.UUID
 	Email     string // like a buyer's: trimmed, in lower case
@@ -53,8 +52,8 @@ type PeopleReader interface {
 	Members(ctx context.Context, refs []MemberRef) ([]Member, error)
 	// ListMembers returns a company's members by the ids of their users, without those who were removed.
 	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
-	// ListMemberships returns what a user is in companies, by the ids of the companies, without those that the user was
-	// removed from.
+	// ListMemberships returns a user's memberships in companies, by the ids of the companies, without those that were
+	// removed.
 	ListMemberships(ctx context.Context, userID uuid.UUID, limit int) ([]Member, error)
 }
 

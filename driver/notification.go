@@ -46,12 +46,12 @@ func (a NotificationAttempt) MarshalJSON() ([]byte, error) {
 }
 
 // Notification is the ticket mail of an order as a store keeps it. Recipient, Status, Reason, Attempts, DueAt,
-// LeasedUntil and FinishedAt change until it is final. What the mail says is not kept: it is read from the order and
+// LeasedUntil and FinishedAt change until it is final. The text of the mail is not kept: it is made from the order and
 // the event when the mail is sent.
 type Notification struct {
 	CompanyID uuid.UUID
 	Number    int64 // of the order
-	Copy      int   // 1 for the first mail of the order, and one more each time it is sent again
+	Copy      int   // 1 for the first mail of the order, and one more for each resending
 	OrderID   uuid.UUID
 	EventID   uuid.UUID
 	// Recipient is the address of a copy that does not go to the order's buyer. It is emptied when the buyer is erased.
@@ -60,8 +60,8 @@ type Notification struct {
 	// Reason says why the notification is CANCELLED, or FAILED without a last attempt; at most 200 characters.
 	Reason   string
 	Attempts []NotificationAttempt
-	// DueAt is when a pending notification may be claimed: the time of its next attempt, or the end of its lease. So a
-	// notification whose process died becomes due by itself.
+	// DueAt is when a pending notification may be claimed: the time of its next attempt, or the end of its lease. If a
+	// process dies, its notifications become due again by themselves.
 	DueAt       time.Time
 	LeasedUntil time.Time // zero: no process has it
 	FinishedAt  time.Time // zero: pending
@@ -69,7 +69,7 @@ type Notification struct {
 }
 
 // NotificationRef identifies a notification. It is the primary key, so the notifications of an order are found without
-// another index, and a list reads it backwards.
+// another index, and a list reads that key backwards.
 type NotificationRef struct {
 	CompanyID uuid.UUID
 	Number    int64
@@ -109,15 +109,15 @@ type NotificationReader interface {
 	// CountNotifications counts the notifications that ListNotifications would return from the beginning without a
 	// limit.
 	CountNotifications(ctx context.Context, query NotificationQuery) (int, error)
-	// PrunedNotifications returns the highest number of an order of the company whose notification was ever removed by
-	// PruneNotifications; zero: none was. An order up to that number may have had a notification that is gone.
+	// PrunedNotifications returns the highest number of an order of the company whose notification PruneNotifications ever
+	// removed; zero: none. An order up to that number may have had a notification that is gone.
 	PrunedNotifications(ctx context.Context, companyID uuid.UUID) (int64, error)
 }
 
 // NotificationWriter keeps notifications.
 type NotificationWriter interface {
-	// AppendNotifications keeps new notifications. One whose key exists already is left out, and the kept one stays as
-	// it is: a dispatch and a resending may make the first notification of an order at the same time.
+	// AppendNotifications keeps new notifications. It leaves out a notification whose key exists already, and does not
+	// change the kept one: a dispatch and a resending may make the first notification of an order at the same time.
 	AppendNotifications(ctx context.Context, notifications []Notification) error
 	// ClaimNotifications leases the notifications of a company that are pending and due, longest due first: DueAt and
 	// LeasedUntil become the claim's Until. It skips those that another transaction has locked, so processes share the
@@ -128,8 +128,8 @@ type NotificationWriter interface {
 	// UpdateNotifications keeps Recipient, Status, Reason, Attempts, DueAt, LeasedUntil and FinishedAt of notifications
 	// that were locked or claimed.
 	UpdateNotifications(ctx context.Context, notifications []Notification) error
-	// PruneNotifications removes up to limit of a company's notifications that are final and were finished before a
-	// time, those that were finished first at first, and returns how many. See PrunedNotifications.
+	// PruneNotifications removes up to limit of a company's notifications that are final and were finished before a time,
+	// in the order in which they were finished, and returns how many. See PrunedNotifications.
 	PruneNotifications(ctx context.Context, companyID uuid.UUID, before time.Time, limit int) (int, error)
 }
 

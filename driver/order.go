@@ -12,16 +12,16 @@ import (
 // OrderStatus is the state of an order (section 3.3).
 type OrderStatus string
 
-// The statuses of an order. A checkout creates it CONFIRMED. The operator's CancelOrder and RefundOrder move it,
-// once; both of the other statuses are final.
+// The statuses of an order. A checkout creates it CONFIRMED. The operator's CancelOrder and RefundOrder change it,
+// once; both other statuses are final.
 const (
 	OrderConfirmed OrderStatus = "CONFIRMED"
 	OrderCancelled OrderStatus = "CANCELLED"
 	OrderRefunded  OrderStatus = "REFUNDED"
 )
 
-// Order is an order as a store keeps it. Only its status and its buyer ever change. What can be computed is not
-// kept: the gross was debited from FloatBefore and the commission added to EarningsBefore.
+// Order is an order as a store keeps it. Only its status and its buyer ever change. What can be computed is not kept:
+// the gross was debited from FloatBefore, and the commission was added to EarningsBefore.
 type Order struct {
 	CompanyID      uuid.UUID
 	Number         int64 // the sequence of its FLOAT entry, which orders sales without a clock
@@ -46,8 +46,8 @@ func (o Order) NumberRef() OrderNumber {
 	return OrderNumber{CompanyID: o.CompanyID, Number: o.Number}
 }
 
-// Admission is a sold admission and at the same time the line of its order. An unsold admission has no record: it
-// is a count in a batch.
+// Admission is a sold admission, which is also the line of its order. An unsold admission has no record: it is counted
+// in a batch.
 type Admission struct {
 	CompanyID   uuid.UUID
 	OrderNumber int64
@@ -96,8 +96,8 @@ type OrderQuery struct {
 	After       int64         // only lower numbers; zero: from the newest
 	AboveNumber int64         // only higher numbers
 	Limit       int
-	// Indexed selects only orders that have an entry of BuyerEmail in the index of buyers, see [BuyerOrder]. So it finds a
-	// few among many at once.
+	// Indexed selects only orders that have an entry of BuyerEmail in the index of buyers, see [BuyerOrder]. It finds a
+	// few orders among many fast.
 	Indexed bool
 }
 
@@ -109,8 +109,8 @@ type BuyerQuery struct {
 	Limit     int
 }
 
-// Buyer is a buyer of a company, with the name and phone of the latest checkout. It is per company and email, so
-// companies never see each other's buyers.
+// Buyer is a buyer of a company, with the name and phone of the latest checkout. Each company has its own record of an
+// email, so companies never see each other's buyers.
 type Buyer struct {
 	CompanyID uuid.UUID
 	Email     string
@@ -130,11 +130,10 @@ type BuyerRef struct {
 type OrderReader interface {
 	// Orders returns orders by id.
 	Orders(ctx context.Context, refs []OrderRef) ([]Order, error)
-	// FindOrder finds an order by its id alone, as an operator names it. It returns the zero record where there is
-	// none.
+	// FindOrder finds an order by its id alone, without its company. It returns the zero record where there is none.
 	FindOrder(ctx context.Context, id uuid.UUID) (Order, error)
-	// ListOrders returns orders, highest number first. For one buyer it may take time in proportion to the orders that
-	// it searches, unless the query is Indexed: an index that every sale writes would slow it down.
+	// ListOrders returns orders, highest number first. For one buyer it may take time in proportion to the orders that it
+	// searches, unless the query is Indexed. No other index exists, because every sale would have to write it.
 	ListOrders(ctx context.Context, query OrderQuery) ([]Order, error)
 	// OrderLines returns the admissions of the orders, by company, number and line.
 	OrderLines(ctx context.Context, orders []OrderNumber) ([]Admission, error)
@@ -163,7 +162,7 @@ type OrderWriter interface {
 	LockAdmissions(ctx context.Context, refs []AdmissionRef) ([]Admission, error)
 	// UpdateAdmissions keeps the validation and Voided of admissions that were locked.
 	UpdateAdmissions(ctx context.Context, admissions []Admission) error
-	// PutBuyers keeps buyers, new or known. A known one keeps its time of creation. No two of them have the same
+	// PutBuyers creates or replaces buyers. The time of creation of an existing one stays. No two of them have the same
 	// company and email.
 	PutBuyers(ctx context.Context, buyers []Buyer) error
 	// ReplaceBuyer replaces the record of a buyer by another record of the same company. The time of creation stays.
@@ -172,8 +171,8 @@ type OrderWriter interface {
 	UpdateOrderBuyers(ctx context.Context, orders []Order) error
 }
 
-// SaleTerms are what the sales of an event are made under. The company's gate guards all of it, so it does not change
-// during a sale. A sale reads it in one statement, after it holds the gate.
+// SaleTerms are the conditions under which an event's tickets are sold. The company's gate guards them, so they do not
+// change during a sale. A sale reads them in one statement, after it holds the gate.
 type SaleTerms struct {
 	SaleTermsRef
 

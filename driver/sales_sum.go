@@ -10,17 +10,17 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// SalesInterval is the length of time that a [SalesSum] covers. The days of every time zone of today begin at a
-// multiple of it, so the sums of a day are exact in each.
+// SalesInterval is the length of time that a [SalesSum] covers. In every time zone of today, days begin at a multiple
+// of it, so the sums of a day are exact in each zone.
 const SalesInterval = 15 * time.Minute
 
-// SalesSum is what a company sold, paid back and admitted in a quarter of an hour. An event as a whole also has one of
-// all time, so that a list of events reads one for each.
+// SalesSum is what a company sold, paid back and admitted in a quarter of an hour. The sum of a whole event also exists
+// for all time, so that a list of events reads one sum for each.
 type SalesSum struct {
 	SalesSumRef
 
-	// By the time of the sale. The sum of a tier counts the orders with an admission of it, and has no commission: that
-	// belongs to an order.
+	// By the time of the sale. The sum of a tier counts the orders with an admission of it. It has no commission, because
+	// commission belongs to an order.
 	Orders     int64
 	Admissions int64
 	Gross      money.Amount
@@ -47,20 +47,21 @@ type SalesSumQuery struct {
 	CompanyID uuid.UUID
 	EventID   uuid.UUID // zero: the company as a whole
 	Tiers     bool      // those of each tier of the event instead of the event as a whole
-	// Bounds are where the times begin and end: each lasts from one of them to the next. They ascend, and are multiples of
-	// [SalesInterval], at least two.
+	// Bounds are where the periods begin and end: each lasts from one bound to the next. They ascend, are multiples of
+	// [SalesInterval], and are at least two.
 	Bounds []time.Time
 }
 
-// SalesProgress is how far a company's sums are complete. What happened with an order whose number is above Uncounted
-// is in the sums, except what a fact stands for that is not dispatched. Nothing that happened with the others is.
+// SalesProgress is how far a company's sums are complete. The sums contain everything that happened with an order whose
+// number is above Uncounted, except what a fact stands for that is not dispatched. They contain nothing of the other
+// orders.
 type SalesProgress struct {
 	CompanyID uuid.UUID
 	Uncounted int64 // 0: every order is counted. See also [SalesReset]
 }
 
-// SalesReset is the Uncounted of a company whose sums are to be computed from its orders again. No order is counted,
-// and the sums that are kept are left over: they mean nothing, and are removed before the first order is counted.
+// SalesReset is the Uncounted of a company whose sums are to be computed again from its orders. No order is counted.
+// The sums that are still kept mean nothing, and are removed before the first order is counted.
 const SalesReset int64 = math.MaxInt64
 
 // BuyerOrder is an entry of the index that finds the orders of a buyer.
@@ -72,23 +73,23 @@ type BuyerOrder struct {
 
 // SalesReader finds sums of sales.
 type SalesReader interface {
-	// SalesSums returns the total of each tier and each time between two bounds of the query, by tier, then time. The
-	// At of a total is the beginning of its time. One of which nothing is kept is left out. No total has the sum of all
-	// time in it, here or in the methods below.
+	// SalesSums returns the total of each tier and each period between two bounds of the query, by tier, then time. The At
+	// of a total is the beginning of its period. A period without sums is left out. No total includes the sum of all time,
+	// here or in the methods below.
 	SalesSums(ctx context.Context, query SalesSumQuery) ([]SalesSum, error)
 	// SalesTotals returns the total of each event over the intervals at or after from and before to, in the order of the
 	// events. The zero event is the company as a whole. A zero time is no limit. A total has no Tier and no At, and is the
 	// zero record where nothing is kept.
 	SalesTotals(ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time) ([]SalesSum, error)
-	// EventSums returns the sum of all time of each event, in the order of the events, and the zero record where none is
+	// EventSums returns the sum of all time of each event, in the order of the events, or the zero record where none is
 	// kept.
 	EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]SalesSum, error)
-	// PlatformSums returns the totals of all companies in each time between two bounds, as SalesSums does for one. A total
-	// has no reference but At. Companies whose progress is [SalesReset] are left out.
+	// PlatformSums returns the totals of all companies in each period between two bounds, as SalesSums does for one
+	// company. Of its reference a total has only At. Companies whose progress is [SalesReset] are left out.
 	PlatformSums(ctx context.Context, bounds []time.Time) ([]SalesSum, error)
-	// LargestSellers returns the totals of the companies that sold something, or refunded or admitted, in the intervals at
-	// or after from and before to: by gross, the highest first, then by the company's id. A total has no reference but
-	// CompanyID. Companies whose progress is [SalesReset] are left out.
+	// LargestSellers returns the totals of the companies that sold, refunded or admitted something in the intervals at or
+	// after from and before to. They are ordered by gross, the highest first, then by the company's id. Of its reference a
+	// total has only CompanyID. Companies whose progress is [SalesReset] are left out.
 	LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]SalesSum, error)
 	// ListSalesSums returns a company's sums after one of them, by event, tier and time. The zero reference is the
 	// beginning.
@@ -103,16 +104,15 @@ type SalesWriter interface {
 	LockSalesProgress(ctx context.Context, companyID uuid.UUID) (SalesProgress, error)
 	// PutSalesProgress keeps the progress of a company.
 	PutSalesProgress(ctx context.Context, progress SalesProgress) error
-	// AddSales adds to sums, new or known. One of all time is of an event without a tier. No two of them have the same
-	// reference. They are sorted by their references, so that two transactions that add to the same sums do not wait for
-	// each other.
+	// AddSales adds to sums, new or existing. A sum of all time is that of an event without a tier. No two of them have
+	// the same reference. They are sorted by their references, so that two transactions that add to the same sums do not
+	// deadlock.
 	AddSales(ctx context.Context, sums []SalesSum) error
 	// DeleteSalesSums removes the first sums of a company by event, tier and time, at most limit of them, and returns how
 	// many.
 	DeleteSalesSums(ctx context.Context, companyID uuid.UUID, limit int) (int, error)
-	// PutBuyerOrders keeps entries of the index of buyers. One that is kept already stays.
+	// PutBuyerOrders keeps entries of the index of buyers. It does not change an entry that exists already.
 	PutBuyerOrders(ctx context.Context, entries []BuyerOrder) error
-	// DeleteBuyerOrders removes entries of one buyer, by the numbers of the orders. It passes over those that are not
-	// kept.
+	// DeleteBuyerOrders removes entries of one buyer, by the numbers of the orders. It ignores entries that do not exist.
 	DeleteBuyerOrders(ctx context.Context, buyer BuyerRef, numbers []int64) error
 }

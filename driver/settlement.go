@@ -31,7 +31,7 @@ type Settlement struct {
 	Status         SettlementStatus
 	BankAccount    int64     // the version, see BankAccount
 	Reason         string    // empty: none
-	RequestedAt    time.Time // of its debit
+	RequestedAt    time.Time // the time of its debit
 	DecidedAt      time.Time // zero: not decided
 	RefundSequence int64     // of the credit to EARNINGS when it was rejected; 0: none
 }
@@ -51,11 +51,11 @@ type SettlementQuery struct {
 type SettlementReader interface {
 	// Settlements returns settlements by id.
 	Settlements(ctx context.Context, refs []SettlementRef) ([]Settlement, error)
-	// FindSettlement finds a settlement by its id alone, as an operator names it. It returns the zero record where
-	// there is none.
+	// FindSettlement finds a settlement by its id alone, without its company. It returns the zero record where there is
+	// none.
 	FindSettlement(ctx context.Context, id uuid.UUID) (Settlement, error)
-	// OpenSettlement returns the company's settlement that is PENDING, PROCESSING or APPROVED; the zero record where
-	// there is none. There is never more than one.
+	// OpenSettlement returns the company's settlement that is PENDING, PROCESSING or APPROVED, or the zero record if there
+	// is none. There is never more than one.
 	OpenSettlement(ctx context.Context, companyID uuid.UUID) (Settlement, error)
 	// ListOpenSettlements returns the open settlements of all companies after a position, oldest first: by RequestedAt,
 	// then by the company's id.
@@ -74,10 +74,10 @@ type SettlementReader interface {
 
 // SettlementWriter keeps settlements and bank accounts.
 type SettlementWriter interface {
-	// CreateSettlement keeps a new settlement. A second open one breaks a constraint, whose name is up to the store.
+	// CreateSettlement keeps a new settlement. A second open one breaks a constraint. The store chooses its name.
 	CreateSettlement(ctx context.Context, settlement Settlement) error
-	// LockSettlement reads a settlement and locks it until the end of the transaction; the zero record where there is
-	// none.
+	// LockSettlement reads a settlement and locks it until the end of the transaction. It returns the zero record where
+	// there is none.
 	LockSettlement(ctx context.Context, ref SettlementRef) (Settlement, error)
 	// UpdateSettlement keeps status, reason, time of decision and sequence of the refund of a settlement that was
 	// locked.

@@ -12,15 +12,15 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 // Time is a moment on the wire: UTC, ISO 8601 with milliseconds and a trailing Z (section 2.1).
 type Time struct{ time.Time }
 
-// String returns the moment as it stands on the wire.
+// String returns the moment in the form of the wire.
 func (t Time) String() string { return t.UTC().Format(timeLayout) }
 
-// MarshalJSON writes the moment in quotes. A nullable time is a *Time.
+// MarshalJSON writes the moment in quotes. Use a *Time for a nullable time.
 func (t Time) MarshalJSON() ([]byte, error) {
 	return t.UTC().AppendFormat(make([]byte, 0, len(timeLayout)+2), `"`+timeLayout+`"`), nil
 }
 
-// UnmarshalJSON reads the form that MarshalJSON writes. Another number of digits and another zone are errors.
+// UnmarshalJSON reads the form that MarshalJSON writes. It refuses another number of digits and another zone.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {

@@ -9,8 +9,8 @@ import (
 // VerificationStatus is the state of a company's verification (KYB).
 type VerificationStatus string
 
-// The statuses of a verification and of its cases. An approval may expire, and a grace may be in force beside any
-// status. A case that is UNVERIFIED is a draft.
+// The statuses of a verification and of its cases. An approval may expire. A grace may be in force with any status. A
+// case that is UNVERIFIED is a draft.
 const (
 	VerificationUnverified VerificationStatus = "UNVERIFIED"
 	VerificationSubmitted  VerificationStatus = "SUBMITTED"
@@ -19,8 +19,8 @@ const (
 	VerificationRevoked    VerificationStatus = "REVOKED"
 )
 
-// Verification is a verification as a store keeps it, as a part of its company. Only an exclusive holder of the
-// company's gate changes it, so a sale sees one state of it.
+// Verification is a company's verification as a store keeps it, inside the record of the company. It changes only under
+// the company's gate, held exclusively, so a sale sees one state of it.
 type Verification struct {
 	Status            VerificationStatus
 	ApprovalExpiresAt time.Time // zero: the approval does not expire
@@ -40,8 +40,8 @@ type VerificationFacts struct {
 	ContactPhone       string `json:"contactPhone"`       // at most 50
 }
 
-// VerificationCase is a case as a store keeps it. Only the newest case of a company ever changes, and only under
-// the company's exclusive gate.
+// VerificationCase is a case as a store keeps it. Only the newest case of a company ever changes, and only under the
+// company's gate, held exclusively.
 type VerificationCase struct {
 	CompanyID   uuid.UUID
 	Number      int64 // 1, 2, 3 … within the company

@@ -14,7 +14,7 @@ import (
 // WalletStatus is whether the balance of a wallet may change.
 type WalletStatus string
 
-// The statuses of a wallet. A checkout on a suspended one is CHECKOUT_UNAVAILABLE.
+// The statuses of a wallet. A checkout on a suspended wallet fails with CHECKOUT_UNAVAILABLE.
 const (
 	WalletActive    WalletStatus = "ACTIVE"
 	WalletSuspended WalletStatus = "SUSPENDED"
@@ -39,7 +39,7 @@ type WalletRef struct {
 	Wallet    ledger.Wallet
 }
 
-// Head returns the end of the wallet's chain, to which package ledger appends.
+// Head returns the end of the wallet's chain. Package ledger appends to it.
 func (w Wallet) Head() ledger.Head {
 	return ledger.Head{
 		CompanyID: w.CompanyID, Wallet: w.Kind, Sequence: w.Sequence, Balance: w.Balance, Hash: w.Hash, At: w.LastAt,
@@ -52,15 +52,14 @@ func WalletRefs(companyID uuid.UUID) []WalletRef {
 }
 
 // LockedWallet is a wallet that is locked until the end of the transaction, and its last entry. The two are kept in
-// different tables and must agree: the balance, the sequence and the
-// hash of the wallet are those of its last entry.
+// different tables and must agree: the balance, the sequence and the hash of the wallet are those of its last entry.
 type LockedWallet struct {
 	Wallet
 
 	Last LastEntry
 }
 
-// LastEntry is what a wallet must agree with: its newest entry; the zero value if there is none.
+// LastEntry is the newest entry of a wallet, with which the wallet must agree. It is the zero value if there is none.
 type LastEntry struct {
 	Sequence int64
 	After    money.Amount
@@ -102,8 +101,8 @@ type EntryQuery struct {
 	Limit  int
 }
 
-// WithSales reports whether the query is for entries that sales make. These have no index by kind, since every sale
-// would pay for it, so finding them means reading a range of the ledger.
+// WithSales reports whether the query is for entries that sales make. Such entries have no index by kind, since every
+// sale would have to write it. To find them, a store reads a range of the ledger.
 func (q EntryQuery) WithSales() bool {
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, ledger.CheckoutDebit) ||
 		slices.Contains(q.Kinds, ledger.CommissionAccrual)
@@ -114,14 +113,15 @@ type WalletReader interface {
 	// Wallets returns wallets by company and kind.
 	Wallets(ctx context.Context, refs []WalletRef) ([]Wallet, error)
 	// LowestFloats returns the FLOAT wallets of all companies with the lowest balances, lowest first, then by the
-	// company's id. It reads all wallets: an index of balances would cost every sale.
+	// company's id. It reads all wallets: every sale would have to write an index of balances.
 	LowestFloats(ctx context.Context, limit int) ([]Wallet, error)
 	// ListEntries returns ledger entries by sequence, lowest first.
 	ListEntries(ctx context.Context, query LedgerQuery) ([]ledger.Entry, error)
 	// Entries returns ledger entries by wallet and sequence.
 	Entries(ctx context.Context, refs []EntryRef) ([]ledger.Entry, error)
-	// SearchEntries returns ledger entries of some kinds by sequence, highest first. It finds kinds that no sale makes at
-	// once. With any other it may read all entries between Above and Before: an index of those would cost every sale.
+	// SearchEntries returns ledger entries of some kinds by sequence, highest first. It finds kinds that no sale makes
+	// through an index. For any other kind it may read all entries between Above and Before: every sale would have to
+	// write an index of those.
 	SearchEntries(ctx context.Context, query EntryQuery) ([]ledger.Entry, error)
 	// FloatCredits finds a company's fundings by their references.
 	FloatCredits(ctx context.Context, companyID uuid.UUID, references []string) ([]FloatCredit, error)

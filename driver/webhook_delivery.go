@@ -65,15 +65,15 @@ type Delivery struct {
 	// the delivery is cancelled.
 	Cancelling bool
 	Attempts   []DeliveryAttempt
-	// DueAt is when a pending delivery may be claimed: the time of its next attempt, or the end of its lease. So a
-	// delivery whose process died becomes due by itself.
+	// DueAt is when a pending delivery may be claimed: the time of its next attempt, or the end of its lease. If a process
+	// dies, its deliveries become due again by themselves.
 	DueAt       time.Time
 	LeasedUntil time.Time // zero: no process has it
 	FinishedAt  time.Time // zero: pending
 }
 
-// DeliveryRef identifies a delivery. The primary key has the time of creation before the id, so that lists read in
-// order.
+// DeliveryRef identifies a delivery. In the primary key the time of creation comes before the id, so that lists read
+// the key in order.
 type DeliveryRef struct {
 	CompanyID uuid.UUID
 	CreatedAt time.Time
@@ -110,14 +110,14 @@ type DeadLetters struct {
 	Count     int
 }
 
-// EndpointHealthQuery selects what the health of the endpoints of companies is counted from.
+// EndpointHealthQuery selects the deliveries from which the health of the endpoints of companies is counted.
 type EndpointHealthQuery struct {
 	Companies []uuid.UUID // no two are equal
 	Since     time.Time   // failures that ended then or later
 	Most      int         // where every count stops
 }
 
-// EndpointHealth is what the deliveries to an endpoint say of it. Each count stops at EndpointHealthQuery.Most.
+// EndpointHealth is the state of the deliveries to an endpoint. Each count stops at EndpointHealthQuery.Most.
 type EndpointHealth struct {
 	CompanyID     uuid.UUID
 	Endpoint      int64
@@ -125,8 +125,8 @@ type EndpointHealth struct {
 	Failed        int       // deliveries that FAILED, and ended at EndpointHealthQuery.Since or later
 	Pending       int
 	Retrying      int // of the pending deliveries that are due first, those with an attempt
-	// NewestID and NewestAt are of the company's delivery that was created last, to whichever endpoint. They are zero
-	// where there is none.
+	// NewestID and NewestAt are those of the company's newest delivery, to any endpoint. They are zero where there is
+	// none.
 	NewestID uuid.UUID
 	NewestAt time.Time
 }
@@ -137,16 +137,16 @@ type DeliveryReader interface {
 	FindDelivery(ctx context.Context, id uuid.UUID) (Delivery, error)
 	// ListDeliveries returns deliveries by time of creation, then id: newest first, or oldest first.
 	ListDeliveries(ctx context.Context, query DeliveryQuery) ([]Delivery, error)
-	// CountDeliveries counts the deliveries that ListDeliveries would return from the beginning without a limit: at most
-	// most of them, or all if that is zero.
+	// CountDeliveries counts the deliveries that ListDeliveries would return from the beginning without a limit. It counts
+	// at most most of them, or all if most is zero.
 	CountDeliveries(ctx context.Context, query DeliveryQuery, most int) (int, error)
 	// CountDeadLetters returns how many deliveries of each company FAILED at a time or later, by the company's id. It
-	// counts at most limit of them in all: those that failed last.
+	// counts at most limit deliveries in all: those that failed last.
 	CountDeadLetters(ctx context.Context, since time.Time, limit int) ([]DeadLetters, error)
 	// ListMessageDeliveries returns the deliveries of a message by time of creation, then id: newest first.
 	ListMessageDeliveries(ctx context.Context, companyID, messageID uuid.UUID, limit int) ([]Delivery, error)
-	// EndpointHealth returns the health of each endpoint that companies have, by company, then number. What it reads does
-	// not grow with the number of deliveries.
+	// EndpointHealth returns the health of each endpoint of the companies, by company, then number. The amount that it
+	// reads does not grow with the number of deliveries.
 	EndpointHealth(ctx context.Context, query EndpointHealthQuery) ([]EndpointHealth, error)
 	// DeliversUnder reports whether a pending delivery is signed with a secret.
 	DeliversUnder(ctx context.Context, secret WebhookSecretRef) (bool, error)

@@ -7,16 +7,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// WebhookStatus is whether an endpoint receives deliveries.
+// WebhookStatus is the status of an endpoint. Only an enabled endpoint receives deliveries.
 type WebhookStatus string
 
-// The statuses of an endpoint. What happens while it is DISABLED is not delivered to it later.
+// The statuses of an endpoint. Events that happen while it is DISABLED are not delivered to it later.
 const (
 	WebhookEnabled  WebhookStatus = "ENABLED"
 	WebhookDisabled WebhookStatus = "DISABLED"
 )
 
-// WebhookEndpoint is an endpoint as a store keeps it. It changes only under the company's exclusive gate, so a
+// WebhookEndpoint is an endpoint as a store keeps it. It changes only under the company's gate, held exclusively. So a
 // dispatch under the shared gate sees one state of all endpoints.
 type WebhookEndpoint struct {
 	CompanyID uuid.UUID
@@ -70,7 +70,7 @@ type WebhookEndpointWriter interface {
 	AppendWebhookSecret(ctx context.Context, secret WebhookSecret) error
 	// UpdateWebhookSecret keeps a secret that was encrypted again with another key.
 	UpdateWebhookSecret(ctx context.Context, secret WebhookSecret) error
-	// DeleteWebhookSecrets removes secrets. It is no error if one is gone already.
+	// DeleteWebhookSecrets removes secrets. A secret that is gone already is no error.
 	DeleteWebhookSecrets(ctx context.Context, refs []WebhookSecretRef) error
 }
 
