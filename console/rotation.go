@@ -28,7 +28,7 @@ type rotationStep struct {
 	Current bool   `json:"current"`
 }
 
-// Confirmed reports whether the predecessor can be revoked without harm, as far as the uses show.
+// Confirmed reports whether the predecessor can be revoked safely, as far as the recorded uses show.
 func (r rotation) Confirmed() bool {
 	for _, step := range r.Steps[:4] {
 		if !step.Done {
@@ -38,8 +38,8 @@ func (r rotation) Confirmed() bool {
 	return true
 }
 
-// rotationsOf returns the rotations that are under way or were finished in the last day, newest first. Each step is
-// found from the keys alone, so the steps tick themselves off.
+// rotationsOf returns the rotations that are under way or were finished in the last day, newest first. Each step
+// follows from the keys alone, so nobody has to tick it off.
 func rotationsOf(keys []ticketing.APIKey, now time.Time) []rotation {
 	rotations := []rotation{}
 	for _, successor := range keys {

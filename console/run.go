@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// identify finds who the request is from, by the cookie of the session or by the host.
+// identify determines who the request is from, by the session cookie or by the host.
 func (x *exchange) identify(ctx context.Context) error {
 	if x.config.Identify != nil {
 		return x.identifyByHost(ctx)
@@ -46,7 +46,7 @@ func (x *exchange) identifyByHost(ctx context.Context) (err error) {
 	return err
 }
 
-// hostVisitor returns who the request is from, as the host knows them now.
+// hostVisitor returns who the request is from, according to the host.
 func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 	person, err := x.config.Identify(x.r)
 	if errors.Is(err, ErrNobody) {
@@ -62,7 +62,7 @@ func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 		user, err = x.accounts.FindUser(ctx, person.Email)
 	}
 	if errors.Is(err, ticketing.CodeNotFound) {
-		return nil, errSignIn // The host knows somebody who is nobody here.
+		return nil, errSignIn // The host's user is unknown to this service.
 	}
 	if err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 	return &visitor{userID: user.ID, email: user.Email, provedAt: person.ProvedAt}, nil
 }
 
-// enter returns the call of the person in a scope: what they may do there, by the role that they have now. A company of
-// others is NOT_FOUND as one that does not exist.
+// enter returns the call of the person in a scope: what they may do there by their current role. A company that they
+// are not a member of is NOT_FOUND, like one that does not exist.
 func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
 	c := &call{console: x.console, exchange: x, r: x.r, visitor: x.visitor, now: x.began, ids: map[string]uuid.UUID{}}
 	for name := range strings.SplitSeq(x.route.pattern, "/") {
@@ -124,7 +124,7 @@ func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
 	return c, err
 }
 
-// runAct answers the POST of an act.
+// runAct responds to the POST of an act.
 func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	c, err := x.enter(ctx, a.scope)
 	if err != nil {
@@ -164,7 +164,7 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	if a.file {
 		end, err := x.downloads.begin(c.companyID, x.visitor.userID)
 		if err != nil {
-			for _, name := range x.pages[a.page].query { // The page comes back with the filter of the file.
+			for _, name := range x.pages[a.page].query { // The page is shown again with the filter of the file.
 				c.values[name] = form.Get(name)
 			}
 			return x.refuse(ctx, c, a, form, err)
@@ -217,7 +217,7 @@ func (x *exchange) refuse(ctx context.Context, c *call, a *act, form url.Values,
 	}
 	loaded, loadErr := p.load(ctx, c)
 	if loadErr != nil {
-		return answer{}, err // The page itself cannot be shown, and the first error says why.
+		return answer{}, err // The page itself cannot be shown, so the first error is the response.
 	}
 	page, renderErr := x.render(ctx, c, p, loaded, newRefused(c.expand(a.path), form, shown))
 	page.status, page.code = statusOf(shown.Code), shown.Code

@@ -47,7 +47,7 @@ func (x *exchange) renderSignIn(status int, name string, f *signInFrame) (answer
 	return answer{status: status, contentType: htmlType, body: text}, err
 }
 
-// signInPath returns the address of the sign-in page, from which the person comes back to this page.
+// signInPath returns the address of the sign-in page, which leads back to this page.
 func (x *exchange) signInPath() string {
 	next := ""
 	switch {
@@ -66,7 +66,7 @@ func nextQuery(next string) string {
 	return "?" + url.Values{"next": {next}}.Encode()
 }
 
-// nextOf returns where the person wants to go, if that is a path of ours.
+// nextOf returns the path to go to after the sign-in, if it is one of ours.
 func (x *exchange) nextOf(values url.Values) string { return ownPath(values.Get("next")) }
 
 // signInQuery reads the query of a sign-in page.
@@ -88,7 +88,7 @@ func signInPage(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	// Somebody who is signed in goes on.
+	// A person who is already signed in is redirected.
 	err = x.identify(ctx)
 	if err == nil {
 		return x.goOn(ctx, x.visitor.userID, x.nextOf(query))
@@ -105,8 +105,8 @@ func signInPage(ctx context.Context, x *exchange) (answer, error) {
 	})
 }
 
-// goOn leads a person who has signed in to where they wanted, and else to their one company, the platform or the list
-// of their companies.
+// goOn redirects a person who has signed in to the path that they wanted. Without one it leads to their only company,
+// the platform, or the list of their companies.
 func (x *exchange) goOn(ctx context.Context, userID uuid.UUID, next string) (answer, error) {
 	if next != "" {
 		return redirect(next), nil
@@ -125,7 +125,7 @@ func (x *exchange) goOn(ctx context.Context, userID uuid.UUID, next string) (ans
 	return redirect("/business"), err
 }
 
-// try counts a try of the client to sign in.
+// try counts an attempt of the client to sign in.
 func (x *exchange) try(ctx context.Context) error {
 	client, _ := x.proxies.Keys(x.r)
 	return limited(ctx, x.tries, client, x.began)
@@ -141,7 +141,7 @@ func limited(ctx context.Context, limit ratewindow.Limit, key string, now time.T
 	}, wait}
 }
 
-// wasUsed reports whether this process has seen a challenge before, and remembers it.
+// wasUsed reports whether this process has seen a challenge before, and records it.
 func (x *exchange) wasUsed(ctx context.Context, challenge string) bool {
 	wait, err := x.used.Take(ctx, challenge, "", x.began)
 	return wait > 0 || err != nil
@@ -152,7 +152,7 @@ func (x *exchange) client() ticketing.Client {
 	return ticketing.Client{Browser: x.r.UserAgent(), Address: x.proxies.Client(x.r).String()}
 }
 
-// browserSecret returns the secret that binds codes to this browser, and the address that it asked with.
+// browserSecret returns the secret that binds codes to this browser, and the address that the code was requested for.
 func (x *exchange) browserSecret() (secret, email string) {
 	secret, encoded, _ := strings.Cut(x.cookie(browserCookie), ".")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -178,8 +178,8 @@ const codeLife = 30 * time.Minute
 
 const maxEmail = 320
 
-// requestCode mails a code and a link to an address. The answer is the same at the same pace for every address: what is
-// known of it is read after the answer was made.
+// requestCode mails a code and a link to an address. The response and its timing are the same for every address:
+// whether it has a user is read after the response was made.
 func requestCode(ctx context.Context, x *exchange) (answer, error) {
 	form, err := x.readForm()
 	if err != nil {
@@ -266,7 +266,7 @@ func useCode(ctx context.Context, x *exchange) (answer, error) {
 	return x.beginAndOffer(ctx, in, next)
 }
 
-// plainCode drops what people type between the halves of a code.
+// plainCode removes what people type between the halves of a code.
 func plainCode(text string) string {
 	return strings.ToUpper(strings.NewReplacer(" ", "", "-", "", "\u2013", "").Replace(strings.TrimSpace(text)))
 }
@@ -278,7 +278,7 @@ func linkPage(_ context.Context, x *exchange) (answer, error) {
 	return x.renderSignIn(http.StatusOK, "sign-in-link.html", &signInFrame{Title: "Sign in"})
 }
 
-// openLink uses a link up. Its secret is after the # of the address, which no server and no log gets; the script of the
+// openLink uses a link up. Its secret follows the # of the address, so no server and no log gets it. The script of the
 // page, or the person, puts it into the form.
 func openLink(ctx context.Context, x *exchange) (answer, error) {
 	form, err := x.readForm()
@@ -303,8 +303,8 @@ func openLink(ctx context.Context, x *exchange) (answer, error) {
 	return x.beginAndOffer(ctx, in, next)
 }
 
-// begin gives the browser its session. A session that it had before ends, so that a secret that somebody planted, or
-// left, is worth nothing.
+// begin gives the browser its session. A previous session ends, so that a secret which somebody planted or left is
+// worthless.
 func (x *exchange) begin(ctx context.Context, in ticketing.SignedIn, next string) (answer, error) {
 	if before := x.cookie(sessionCookie); before != "" {
 		if session, err := x.accounts.Session(ctx, before); err == nil {

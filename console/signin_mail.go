@@ -13,10 +13,10 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// mailPatience bounds the making and handing over of a mail.
+// mailPatience limits the making and sending of a mail.
 const mailPatience = 2 * time.Minute
 
-// staff returns the operator of the console itself, for what belongs to no person.
+// staff returns the operator of the console itself, for acts without a person.
 func (c *console) staff() ticketing.Operator { return c.svc.As(ticketing.Staff("console")) }
 
 // canMail reports whether the service can mail a code: there is a mailer, and the platform has an address to send from.
@@ -31,7 +31,7 @@ func (c *console) canMail(ctx context.Context) (bool, error) {
 	return sender.Address != "", err
 }
 
-// mailCode mails a code and a link in the background, so that the answer takes as long for an address that nobody has.
+// mailCode mails a code and a link in the background, so that the response takes as long for an unknown address.
 func (x *exchange) mailCode(ctx context.Context, email, browserSecret string) {
 	ctx = context.WithoutCancel(ctx)
 	select {
@@ -54,7 +54,7 @@ func (x *exchange) mailCode(ctx context.Context, email, browserSecret string) {
 	}()
 }
 
-// safeText returns what the log may have of an error of a mailer, which may repeat an address.
+// safeText returns the text of a mailer's error that is fit for the log. Other errors may repeat an address.
 func safeText(err error) string {
 	if failed, ok := errors.AsType[*ticketing.MailError](err); ok {
 		return failed.Error()
@@ -65,7 +65,7 @@ func safeText(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// sendCode makes a code and a link for an address and mails them. Nobody is mailed at an address that no user has.
+// sendCode makes a code and a link for an address and mails them. It sends nothing to an address without a user.
 func (c *console) sendCode(ctx context.Context, email, browserSecret, origin string) error {
 	request, err := c.accounts.RequestCode(ctx, email, browserSecret)
 	if err != nil || request.User == nil {

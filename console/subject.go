@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// subject is what an act was done to, as people know it.
+// subject is what an act was done to, as people name it.
 type subject struct {
 	Kind string    // such as "Webhook"
 	Name string    // empty: it has none, or was removed
@@ -36,8 +36,8 @@ func newSubject(text string) subject {
 	return subject{Kind: formatWords(text)}
 }
 
-// nameSubjects adds what each act of a page of the log was done to. Of a company it reads the names of keys and
-// endpoints, each once and only where an act is about one.
+// nameSubjects adds the subjects to the acts of a page of the log. For a company it reads the names of keys and
+// endpoints once each, and only if an act is about one.
 func (c *call) nameSubjects(ctx context.Context, acts []shownAct) error {
 	names := map[uuid.UUID]string{c.company.ID: c.company.Name}
 	is := func(kind string) bool {

@@ -7,7 +7,7 @@ import (
 )
 
 // formatTier returns the name of a ticket category as a person reads it: a preset in words, such as "Early bird", and
-// any other as its company wrote it.
+// any other as the company wrote it.
 func formatTier(value any) string {
 	name := textOf(value)
 	if name == "VIP" || name == "VVIP" || !slices.Contains(ticketing.PresetCategories(), name) {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxTogether is how many of the functions run at a time: a page has its share of the connections, and no more.
+// maxTogether is how many of the functions run at a time, so that a page uses only its share of the connections.
 const maxTogether = 8
 
-// together runs the functions at the same time and waits for all of them. The first that fails ends the context of the
+// together runs the functions concurrently and waits for all of them. The first that fails ends the context of the
 // others, and its error is returned. A panic becomes an error: in a goroutine of its own it would end the process.
 //
-// A page that needs several answers of the service waits for the slowest of them and not for all in turn.
+// So a page that reads several things waits only for the slowest of them.
 func together(ctx context.Context, functions ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxTogether)
