@@ -22,7 +22,7 @@ const (
 var errNothingToDispatch = errors.New("there was no fact to dispatch")
 
 // dispatchSome marks some of a company's oldest facts as dispatched. It runs the statements that a server's worker runs
-// for a company without endpoints, but for those that count the sales. It leaves the sales uncounted instead.
+// for a company without endpoints, except those that count the sales: these stay uncounted.
 func dispatchSome(ctx context.Context, store driver.Store, company uuid.UUID) error {
 	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {

@@ -73,8 +73,8 @@ func (b *bench) measureMails(ctx context.Context) (Report, error) {
 	return report, report.failure()
 }
 
-// newMailBench starts the mail server and sets the mail sender. What was sold before is dispatched first, so it gets no
-// mails.
+// newMailBench starts the mail server and sets the mail sender. It first dispatches what was sold before, so that this
+// gets no mails.
 func (b *bench) newMailBench(ctx context.Context) (*mailBench, error) {
 	sink, err := newMailSink(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func (m *mailBench) pace(ctx context.Context) (*histogram, error) {
 	return latenciesOf(committed, m.sink.watched()), nil
 }
 
-// verify verifies that each sale has its mail once, and that the database says so.
+// verify verifies that each sale has exactly one mail, and that the database agrees.
 func (m *mailBench) verify(ctx context.Context) (mailVerified, error) {
 	m.Progress("verifying the mails", "")
 	v := mailVerified{

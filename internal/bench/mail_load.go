@@ -33,8 +33,9 @@ const (
 	mailLoadSides
 )
 
-// mailLoadTurns returns the orders in which the sides take turns. In all together each side is as often first, second
-// and last, and as often before each other side as after it: what a side leaves behind, such as dead rows, meets all.
+// mailLoadTurns returns the orders in which the sides take turns. In all orders together each side is as often first,
+// second and last, and as often before each other side as after it. So what a side leaves, such as dead rows, affects
+// all sides equally.
 func mailLoadTurns() [][mailLoadSides]int {
 	return [][mailLoadSides]int{
 		{withoutMails, sendingMails, serverAway},
@@ -142,8 +143,8 @@ func (m *mailLoadBench) run(ctx context.Context, number int) (mailLoadRun, error
 	return newMailLoadRun(tallies), nil
 }
 
-// mailLoadTally adds up the slices of a side. behind is how long the oldest fact had waited for its dispatch at the end
-// of a slice, at most.
+// mailLoadTally adds up the slices of a side. behind is the longest time that the oldest fact had waited for its
+// dispatch at the end of a slice.
 type mailLoadTally struct {
 	*tally
 
@@ -151,7 +152,7 @@ type mailLoadTally struct {
 }
 
 // measureSide measures checkouts for a time beside the background work of one side. Then it waits until that work has
-// dispatched everything, so no side does what another has left.
+// dispatched everything, so that no side does another one's work.
 func (m *mailLoadBench) measureSide(
 	ctx context.Context, side mailLoadSide, length time.Duration, to *mailLoadTally,
 ) error {
@@ -197,7 +198,7 @@ func (b *bench) dispatched(ctx context.Context) error {
 	}
 }
 
-// dispatchBehind returns how long the oldest fact that is not dispatched has waited, or 0 if there is none.
+// dispatchBehind returns how long the oldest fact has waited for its dispatch, or 0 if none waits.
 func (b *bench) dispatchBehind(ctx context.Context) (behind time.Duration, err error) {
 	now := time.Now()
 	err = b.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
@@ -216,7 +217,7 @@ func (b *bench) dispatchBehind(ctx context.Context) (behind time.Duration, err e
 	return behind, nil
 }
 
-// verify verifies that each sale has a notification that was made while a mail sender was set, and no other has.
+// verify verifies that each sale with a mail sender set has a notification, and that no other sale has one.
 func (m *mailLoadBench) verify(ctx context.Context) (mailLoadVerified, error) {
 	m.Progress("verifying the mails", "")
 	v := mailLoadVerified{Expected: m.mailed, Problems: []string{}}

@@ -39,8 +39,8 @@ type mailLoadFigures struct {
 
 	// Ratio is the operations a second divided by those without mails. It is null if there is nothing to compare.
 	Ratio *float64 `json:"ratio"`
-	// Behind is how long the oldest sale had waited for its dispatch at the end of a slice, at most; in milliseconds. It
-	// is null if everything was dispatched.
+	// Behind is the longest time that the oldest sale had waited for its dispatch at the end of a slice, in
+	// milliseconds. It is null if everything was dispatched.
 	Behind *float64 `json:"dispatchBehindMs"`
 }
 
@@ -60,7 +60,7 @@ func (r *mailLoadRun) sides() []*mailLoadFigures {
 	return []*mailLoadFigures{&r.Without, &r.Sending, &r.Away}
 }
 
-// summarise computes the medians of the runs. How far the dispatch was behind is the most of all runs.
+// summarise computes the medians of the runs. Behind is the longest of all runs.
 func (r *mailLoadReport) summarise() {
 	for i, side := range r.sides() {
 		side.figures = medianSide(r.Runs, func(run mailLoadRun) *figures { return &run.sides()[i].figures })

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// mailSink is a mail server on this machine that accepts every mail and keeps none. It speaks as much of SMTP as a
-// sender needs that does not sign in, without TLS: what is measured is what a mail costs the sender, not the server.
+// mailSink is a mail server on this machine that accepts every mail and keeps none. It supports as much of SMTP as a
+// sender without sign-in and TLS needs. The bench measures the cost of a mail for the sender, not for the server.
 type mailSink struct {
 	listener    net.Listener
 	connections sync.WaitGroup
@@ -73,7 +73,7 @@ func (s *mailSink) serve() {
 	}
 }
 
-// converse answers the commands of one connection until it is closed.
+// converse responds to the commands of one connection until it is closed.
 func (s *mailSink) converse(conn net.Conn) {
 	in := bufio.NewReader(conn)
 	answer := func(line string) bool {
@@ -100,7 +100,7 @@ func (s *mailSink) converse(conn net.Conn) {
 	}
 }
 
-// receive reads a mail and counts it. It reports whether the mail arrived whole.
+// receive reads a mail and counts it. It reports whether the mail arrived completely.
 func (s *mailSink) receive(in *bufio.Reader) bool {
 	var order uuid.UUID
 	for {
@@ -151,7 +151,7 @@ func (s *mailSink) watched() []arrivedAt {
 	return noted
 }
 
-// noMailServer returns the URL of a mail server that is not there: nobody listens.
+// noMailServer returns the URL of a mail server that does not exist: nothing listens there.
 func noMailServer(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// pagesBench measures the pages of the console: one process serves them, asks for them and sells.
+// pagesBench measures the pages of the console. One process serves them, requests them and sells.
 type pagesBench struct {
 	*bench
 
@@ -29,23 +29,23 @@ type pagesBench struct {
 	origin    string
 	cookie    string // of a person who is the owner of the measured company and an administrator of the platform
 	variables *strings.Replacer
-	buyer     string                  // the email of the buyer who is looked at
+	buyer     string                  // the email of the buyer on the pages
 	answered  map[string]*pageAnswers // by route
 	mu        sync.Mutex
 	run       *histogram // of all pages of the run; nil: nothing is measured
 }
 
-// pageAnswers are the answers of one page.
+// pageAnswers are the responses of one page.
 type pageAnswers struct {
 	took   histogram // in the server
 	failed map[string]int64
 	bytes  int // of the largest body, as it was transferred
 }
 
-// askErase is the page that says what the erasure of a buyer removes. Its email is in the body of a form.
+// askErase is the page that shows what the erasure of a buyer removes. Its email is in the body of a form.
 const askErase = "/business/{companyId}/buyers/erase/ask"
 
-// pageRoutes returns the routes of the pages. What the variables stand for is the first of each kind.
+// pageRoutes returns the routes of the pages. Each variable stands for the first record of its kind.
 func pageRoutes() []string {
 	return []string{
 		"/account",
@@ -102,7 +102,7 @@ const (
 	dispatchPoll = 100 * time.Millisecond
 	// sessionCookie is the name of the console's cookie on plain loopback.
 	sessionCookie = "ticketing"
-	// The person who asks for the pages.
+	// The person who requests the pages.
 	pagesEmail, pagesName = "ada@bench.example", "Ada Bench"
 )
 
@@ -150,7 +150,7 @@ func (b *bench) measurePages(ctx context.Context) (Report, error) {
 	return report, report.failure()
 }
 
-// newPagesBench makes what the pages show, signs a person in and serves the console.
+// newPagesBench makes the records of the pages, signs a person in and serves the console.
 func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	m := &pagesBench{bench: b, answered: map[string]*pageAnswers{}}
 	var err error
@@ -191,8 +191,8 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	return m, m.serve(ctx)
 }
 
-// dispatchAll dispatches what was sold. So the sums of sales and the index of buyers have the orders, as on a server
-// that has run all the time.
+// dispatchAll dispatches everything that was sold. So the sums of sales and the index of buyers have the orders, as on
+// a server that has run all the time.
 func (m *pagesBench) dispatchAll(ctx context.Context) error {
 	m.Progress("counting what was sold", "")
 	stop := background(ctx, m.svc)
@@ -256,14 +256,14 @@ func (m *pagesBench) serve(ctx context.Context) error {
 	return nil
 }
 
-// stop stops serving, after all answers are recorded: that happens a moment after they were sent.
+// stop stops the server after all responses are recorded, which is a moment after they were sent.
 func (m *pagesBench) stop(ctx context.Context) error {
 	// The server waits five seconds for a connection that the client opened and never used.
 	http.DefaultClient.CloseIdleConnections()
 	return m.server.Shutdown(ctx)
 }
 
-// of returns the answers of a route. The caller holds the lock.
+// of returns the responses of a route. The caller holds the lock.
 func (m *pagesBench) of(route string) *pageAnswers {
 	if m.answered[route] == nil {
 		m.answered[route] = &pageAnswers{failed: map[string]int64{}}
@@ -271,7 +271,7 @@ func (m *pagesBench) of(route string) *pageAnswers {
 	return m.answered[route]
 }
 
-// record records how long the server took for an answer.
+// record records how long the server took for a response.
 func (m *pagesBench) record(_ context.Context, sent console.Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -285,7 +285,7 @@ func (m *pagesBench) record(_ context.Context, sent console.Answer) {
 	}
 }
 
-// visit asks for a page as a browser does. An answer that does not come counts as a failure of the page.
+// visit requests a page as a browser does. A missing response counts as a failure of the page.
 func (m *pagesBench) visit(ctx context.Context, route string) {
 	address := m.origin + m.variables.Replace(route)
 	form := url.Values{}
@@ -293,7 +293,7 @@ func (m *pagesBench) visit(ctx context.Context, route string) {
 	case route == askErase:
 		form.Set("email", m.buyer)
 	case strings.HasSuffix(route, "/find"):
-		// An id would lead to its page, which is measured by itself. An email takes the most reads.
+		// An id would lead to a page that is measured separately. An email takes the most reads.
 		address += "?q=" + url.QueryEscape(m.buyer)
 	}
 	size, err := m.read(ctx, address, form)
@@ -305,7 +305,7 @@ func (m *pagesBench) visit(ctx context.Context, route string) {
 	m.of(route).bytes = max(m.of(route).bytes, size)
 }
 
-// read returns the bytes of the body of an answer, as it was transferred. It posts a form that is not empty.
+// read returns the length of a response's body, as it was transferred. A non-empty form is posted.
 func (m *pagesBench) read(ctx context.Context, address string, form url.Values) (size int, err error) {
 	method := http.MethodGet
 	if len(form) > 0 {
@@ -327,7 +327,7 @@ func (m *pagesBench) read(ctx context.Context, address string, form url.Values) 
 	return len(body), err
 }
 
-// pace asks for the pages in turn, at the rate for the duration, however long one takes. Beside it, it sells.
+// pace requests the pages in turn, at the rate for the duration, however long one takes. It sells at the same time.
 func (m *pagesBench) pace(ctx context.Context) (pagesRun, error) {
 	if err := m.restock(ctx, nil); err != nil {
 		return pagesRun{}, err

@@ -15,9 +15,9 @@ const (
 	mostPageDeliveries = 100_000
 	// deliveriesAtOnce is how many of them are written in a transaction.
 	deliveriesAtOnce = 500
-	// Of so many deliveries one is a dead letter.
+	// One delivery of so many is a dead letter.
 	deliveriesOfDead = 100
-	// deliverySpan is how far back they go.
+	// deliverySpan is how far back the deliveries go.
 	deliverySpan = 7 * 24 * time.Hour
 	// The message that is delivered.
 	deliveredURL  = "https://hooks.bench.example/ticketing"
@@ -29,9 +29,8 @@ func (b *bench) pageDeliveries() int {
 	return min(mostPageDeliveries, max(b.Preload, leastOrders)*eventsOfSale)
 }
 
-// makeDeliveries gives the first company an endpoint with a history, without a receiver, and returns one of its
-// deliveries. What was sold before is dispatched first where there is background work, which would otherwise deliver
-// it.
+// makeDeliveries gives the first company an endpoint with a history but no receiver, and returns one of its deliveries.
+// If there is background work, it first dispatches what was sold before, so that this is not delivered.
 func (b *bench) makeDeliveries(ctx context.Context) (driver.Delivery, error) {
 	if b.Background {
 		if err := b.dispatchAll(ctx); err != nil {

@@ -16,31 +16,31 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// exportRoute is the act that sends all orders of the measured company as a file.
+// exportRoute is the act that downloads all orders of the measured company as a file.
 const exportRoute = "/business/{companyId}/orders/export"
 
 // heapEvery is how often the size of the heap is read during the export.
 const heapEvery = 20 * time.Millisecond
 
-// exportFigures are those of a file with all orders of the measured company.
+// exportFigures are the figures of a file with all orders of the measured company.
 type exportFigures struct {
 	Orders  int     `json:"orders"`
 	Seconds float64 `json:"seconds"` // from the request to the last byte
 	Bytes   int64   `json:"bytes"`
-	// InUseGrowth is by how much the objects in use grew at most, in bytes, as each garbage collection found them.
-	// HeapGrowth is the same of all objects. Its garbage depends on what else the process keeps: by default Go lets it
-	// grow to the size of what is in use. The reader of the file is in the same process, and so is the bench.
+	// InUseGrowth is the largest growth of the objects in use, in bytes, as each garbage collection found them.
+	// HeapGrowth is that of all objects. Its garbage depends on the rest of the process: by default Go lets it grow to
+	// the size of what is in use. The reader of the file is in the same process, and so is the bench.
 	InUseGrowth int64 `json:"inUseGrowthBytes"`
 	HeapGrowth  int64 `json:"heapGrowthBytes"`
 }
 
-// exportOrders downloads all orders as a person with a session does, and drops them. It checks that the file is
-// complete: its last line says so otherwise, since the status of the answer was sent before.
+// exportOrders downloads all orders as a person with a session does, and discards them. It checks by the last line that
+// the file is complete, since the status of the response was sent before.
 func (m *pagesBench) exportOrders(ctx context.Context) (exportFigures, error) {
 	m.mu.Lock()
-	m.run = nil // It is no page of the last run.
+	m.run = nil // It is not a page of the last run.
 	m.mu.Unlock()
-	// The session is older than what a download of orders may have.
+	// The session is no longer recent enough for a download of orders.
 	if err := m.signInAgain(ctx); err != nil {
 		return exportFigures{}, err
 	}
@@ -88,7 +88,7 @@ func (m *pagesBench) signInAgain(ctx context.Context) error {
 	return err
 }
 
-// exportedFile counts what is written to it, and keeps the beginning of the last line alone.
+// exportedFile counts what is written to it, and keeps only the beginning of the last line.
 type exportedFile struct {
 	lines int
 	bytes int64
@@ -110,8 +110,8 @@ func (f *exportedFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// watchHeap collects the garbage and then watches the heap until the function that it returns is called. That returns
-// by how much the objects in use and all objects grew at most.
+// watchHeap collects the garbage and then watches the heap until the returned function is called. That function returns
+// the largest growth of the objects in use and of all objects.
 func watchHeap() func() (inUse, all int64) {
 	runtime.GC()
 	before := readHeap()
@@ -138,10 +138,11 @@ func watchHeap() func() (inUse, all int64) {
 	}
 }
 
-// heap is the size of the heap in bytes: of the objects that the latest garbage collection found in use, and of all.
+// heap is the size of the heap in bytes: of the objects in use, as the latest garbage collection found them, and of all
+// objects.
 type heap struct{ inUse, all int64 }
 
-// readHeap returns the size of the heap. Unlike [runtime.ReadMemStats], it stops nothing.
+// readHeap returns the size of the heap. Unlike [runtime.ReadMemStats], it does not stop the program.
 func readHeap() heap {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples)

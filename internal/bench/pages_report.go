@@ -35,12 +35,12 @@ type pagesReport struct {
 
 // pagesRun is the result of one run, or the medians of all runs.
 type pagesRun struct {
-	// The latencies are the server's time of all pages. They are null if no page was answered.
+	// The latencies are the server's time of all pages. They are null if no page was served.
 	P50 *float64 `json:"p50Ms"`
 	P95 *float64 `json:"p95Ms"`
 	P99 *float64 `json:"p99Ms"`
 	Max *float64 `json:"maxMs"`
-	// SalesPerSecond is how many checkouts a second succeeded beside it.
+	// SalesPerSecond is how many checkouts a second succeeded at the same time.
 	SalesPerSecond float64 `json:"salesPerSecond"`
 }
 
@@ -103,7 +103,7 @@ func (r *pagesReport) failure() error {
 	}
 }
 
-// pagesFailed returns the error of a bench with pages that had another status than 200, each with its codes.
+// pagesFailed returns the error of a bench with pages that had a status other than 200, with their codes.
 func pagesFailed(pages []string) error {
 	return &Error{Code: codeBenchFailed, Text: "pages failed: " + strings.Join(pages, "; ")}
 }
@@ -126,7 +126,7 @@ func (r *pagesReport) WriteTable(out io.Writer) error {
 	return w.Flush()
 }
 
-// compareFigures compares figures of which one may be missing, as the smaller one.
+// compareFigures compares two figures. A missing one is the smaller.
 func compareFigures(a, b *float64) int {
 	value := func(f *float64) float64 {
 		if f == nil {
@@ -144,7 +144,7 @@ func compareFigures(a, b *float64) int {
 	}
 }
 
-// Summary returns the sales beside it, and the result of the verification.
+// Summary returns the sales at the same time, and the result of the verification.
 func (r *pagesReport) Summary() []Line {
 	books := fmt.Sprintf("in order: %d orders, %d entries", r.Books.Orders, r.Books.Entries)
 	if !r.Books.OK {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// rushBench measures what the pages of the console cost companies that sell as fast as they can.
+// rushBench measures how much the pages of the console slow down companies that sell as fast as they can.
 type rushBench struct {
 	*pagesBench
 
-	asked int // how many pages were asked for in the turns with pages
+	asked int // how many pages were requested in the turns with pages
 }
 
 // rushSlice is roughly how long one measurement lasts, with pages or without them.
@@ -49,7 +49,7 @@ func (b *bench) measureRush(ctx context.Context) (Report, error) {
 	return report, report.failure()
 }
 
-// newRushBench makes what the pages show, serves them, and starts the clients that sell.
+// newRushBench makes the records of the pages, serves them, and starts the clients that sell.
 func (b *bench) newRushBench(ctx context.Context) (*rushBench, error) {
 	m, err := b.newPagesBench(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *bench) newRushBench(ctx context.Context) (*rushBench, error) {
 	return &rushBench{pagesBench: m}, b.startWorkers(ctx)
 }
 
-// warmUp asks for each page once and sells for a moment. A page that fails here fails the bench, too.
+// warmUp requests each page once and sells for a moment. If a page fails here, the bench fails, too.
 func (m *rushBench) warmUp(ctx context.Context) error {
 	m.Progress("warming up", "")
 	for _, route := range pageRoutes() {
@@ -101,8 +101,8 @@ func (m *rushBench) measureRun(ctx context.Context, number int) (rushRun, error)
 	return newRushRun(without, beside, took), nil
 }
 
-// sellBesidePages measures checkouts for a time while pages are asked for. It returns after the last page has come, so
-// that no page takes time of a turn without pages.
+// sellBesidePages measures checkouts for a time while pages are requested. It returns after the last response, so that
+// no page takes time of a turn without pages.
 func (m *rushBench) sellBesidePages(ctx context.Context, to *tally, length time.Duration) error {
 	over := make(chan struct{})
 	var asking sync.WaitGroup
@@ -113,8 +113,8 @@ func (m *rushBench) sellBesidePages(ctx context.Context, to *tally, length time.
 	return err
 }
 
-// ask asks for the pages in turn at the rate, however long one takes, until the turn is over. It begins with the page
-// after the last one of the turn before, so that short turns get to all of them.
+// ask requests the pages in turn at the rate, however long one takes, until the turn is over. It begins with the page
+// after the last one of the turn before, so that short turns also reach all pages.
 func (m *rushBench) ask(ctx context.Context, over <-chan struct{}) {
 	ticker := time.NewTicker(time.Second / time.Duration(m.Rate))
 	defer ticker.Stop()

@@ -27,15 +27,15 @@ type rushReport struct {
 	rushRun
 
 	Runs []rushRun `json:"runs"`
-	// PageErrors are the answers other than 200 by page and code, of all runs and of the warm-up.
+	// PageErrors are the responses other than 200 by page and code, of all runs and of the warm-up.
 	PageErrors map[string]map[string]int64 `json:"pageErrors"`
 	Books      booksVerified               `json:"books"`
 }
 
 // rushRun is the result of one run, or the medians of all runs.
 type rushRun struct {
-	Without rushFigures `json:"without"` // no page is asked for
-	Beside  rushFigures `json:"beside"`  // pages are asked for
+	Without rushFigures `json:"without"` // no page is requested
+	Beside  rushFigures `json:"beside"`  // pages are requested
 	Pages   rushPages   `json:"pages"`
 
 	took *histogram // of the pages
@@ -57,7 +57,7 @@ type rushPages struct {
 	Max      *float64 `json:"maxMs"`
 }
 
-// newRushRun returns the result of a run. That of its pages is missing: summarise adds it when all are recorded.
+// newRushRun returns the result of a run without that of its pages. summarise adds it when all are recorded.
 func newRushRun(without, beside *tally, took *histogram) rushRun {
 	r := rushRun{Without: rushFigures{figures: without.side()}, Beside: rushFigures{figures: beside.side()}, took: took}
 	for _, side := range r.sides() {

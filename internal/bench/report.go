@@ -44,8 +44,8 @@ type opRun struct {
 	// Ceiling is how many checkouts a second SQL alone writes. CeilingRatio is grouped divided by it.
 	Ceiling      *float64 `json:"ceiling"`
 	CeilingRatio *float64 `json:"ceilingRatio"`
-	// Behind is how long the oldest sale had waited for its dispatch at the end of a run, at most; in milliseconds. It is
-	// 0 if none waited, and nil without background work.
+	// Behind is the longest time that the oldest sale had waited for its dispatch at the end of a run, in milliseconds.
+	// It is 0 if none waited, and nil without background work.
 	Behind *float64 `json:"dispatchBehindMs,omitempty"`
 }
 

@@ -142,7 +142,7 @@ func (w *webhookBench) pace(ctx context.Context) (*histogram, error) {
 	return latenciesOf(committed, w.receiver.watched()), nil
 }
 
-// verify verifies that each event of each sale reached each endpoint of its company, and that the database says so.
+// verify verifies that each event of each sale reached each endpoint of its company, and that the database agrees.
 func (w *webhookBench) verify(ctx context.Context) (webhookVerified, error) {
 	v := webhookVerified{
 		Expected: w.expected(), Arrived: w.receiver.arrived(), Requests: w.receiver.requests(),

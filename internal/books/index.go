@@ -11,12 +11,11 @@ import (
 // indexWindow is how many order numbers of a company one statement compares with the index of buyers.
 const indexWindow = 10_000
 
-// matchIndex checks that the index of buyers has an entry of every order that is counted and whose fact is dispatched:
-// without one a search by email misses the order. It reports how many are missing in one line, since one rebuild enters
-// them all.
+// matchIndex checks that the index of buyers has an entry for every counted order whose fact is dispatched. Otherwise a
+// search by email misses the order. It reports the number of missing entries in one line, since one rebuild adds them
+// all.
 func (b *companyBooks) matchIndex(ctx context.Context) error {
-	// No FLOAT entry has a time before that of the one before it, so every order from before the oldest fact that waits
-	// is dispatched.
+	// The times of FLOAT's entries never decrease. So every order from before the oldest waiting fact is dispatched.
 	waiting, err := b.Tx.UndispatchedFacts(ctx, b.record.ID, driver.Position{}, 1)
 	if err != nil {
 		return err

@@ -14,18 +14,18 @@ import (
 )
 
 // sumCheck compares a company's sums of sales with its orders. It adds up hashes and keeps no sum, so it needs the same
-// memory for books of any length: a hash is linear in the members of a sum, so what the orders add one by one gives the
-// hash of the sums.
+// memory for books of any length. A hash is linear in the members of a sum, so the hashes of what single orders add
+// give the hash of the sum.
 //
-// An order whose number is not above uncounted is in no sum. What a fact stands for that is not dispatched is in none
-// either, and is taken back after the orders were read.
+// An order whose number is not above uncounted is in no sum. Neither is what facts that are not dispatched stand for:
+// it is subtracted after the orders were read.
 type sumCheck struct {
 	uncounted int64
 
 	seeds   [2]maphash.Seed
 	weights [7]uint64 // one for each member of a sum
-	// sums holds the hashes of what the orders add, less those of the sums that are kept. Both are zero if the sums are
-	// right. The seeds are random, so nobody can choose amounts that hide a difference.
+	// sums holds the hashes of what the orders add, less those of the stored sums. Both are zero if the sums are right.
+	// The seeds are random, so nobody can choose amounts that hide a difference.
 	sums  [2]uint64
 	lines []driver.Admission // of the order that is being checked
 }
@@ -58,7 +58,7 @@ func (c *sumCheck) place(ref *driver.SalesSumRef, seed maphash.Seed) uint64 {
 	return maphash.Bytes(seed, append(key, ref.Tier...))
 }
 
-// add counts what an order adds to a sum. take counts what is kept, or what is in no sum.
+// add counts what an order adds to a sum. take counts what is stored, or what is in no sum.
 func (c *sumCheck) add(sum driver.SalesSum) {
 	weight := c.weigh(&sum)
 	for i, seed := range c.seeds {
@@ -73,12 +73,12 @@ func (c *sumCheck) take(sum driver.SalesSum) {
 	}
 }
 
-// sold counts an order, whose lines were gathered before, and its ending; nil: there is none.
+// sold counts an order, whose lines were collected before, and its ending; nil: there is none.
 func (c *sumCheck) sold(order *driver.Order, ending *driver.OrderEnding) {
 	addOrder(order, c.lines, ending, c.uncounted, c.add)
 }
 
-// addOrder calls add with all that happened with an order.
+// addOrder calls add with everything that happened to an order.
 func addOrder(
 	order *driver.Order, lines []driver.Admission, ending *driver.OrderEnding, uncounted int64,
 	add func(driver.SalesSum),
@@ -97,9 +97,9 @@ func addOrder(
 	}
 }
 
-// matchSums checks that the sums of sales are what the orders add up to. Only if the hashes differ does it look for the
-// sums. It does not compare where orders are wrong, which was reported: their sums would only repeat it. Nor does it
-// where the sums are left over from before a rebuild.
+// matchSums checks that the sums of sales are what the orders add up to. It searches for wrong sums only if the hashes
+// differ. It does not compare if orders are wrong: that was reported, and their sums would only repeat it. Nor does it
+// compare while the sums are left over from before a rebuild.
 func (b *companyBooks) matchSums(ctx context.Context) error {
 	switch {
 	case b.counted.uncounted == driver.SalesReset:
@@ -122,7 +122,7 @@ func (b *companyBooks) matchSums(ctx context.Context) error {
 	return b.blameSums(ctx)
 }
 
-// eachKept calls yield with every sum that is kept.
+// eachKept calls yield with every stored sum.
 func (b *companyBooks) eachKept(ctx context.Context, yield func(driver.SalesSum)) error {
 	for after := (driver.SalesSumRef{CompanyID: b.record.ID}); ; {
 		sums, err := b.Tx.ListSalesSums(ctx, after, factPage)
@@ -139,7 +139,7 @@ func (b *companyBooks) eachKept(ctx context.Context, yield func(driver.SalesSum)
 	}
 }
 
-// eachUncounted calls yield with what facts stand for that are not dispatched.
+// eachUncounted calls yield with what the facts stand for that are not dispatched.
 func (b *companyBooks) eachUncounted(ctx context.Context, yield func(driver.SalesSum)) error {
 	for after := (driver.Position{}); ; {
 		facts, err := b.Tx.UndispatchedFacts(ctx, b.record.ID, after, bookPage)
@@ -192,7 +192,7 @@ func (b *companyBooks) eachOfFacts(ctx context.Context, facts []driver.Fact, yie
 	return err
 }
 
-// linesOf returns the admissions of orders by the numbers of these.
+// linesOf returns the admissions of orders by the order's number.
 func (b *companyBooks) linesOf(ctx context.Context, orders []driver.Order) (map[int64][]driver.Admission, error) {
 	numbers := make([]driver.OrderNumber, len(orders))
 	for i, order := range orders {
@@ -206,7 +206,7 @@ func (b *companyBooks) linesOf(ctx context.Context, orders []driver.Order) (map[
 	return lines, err
 }
 
-// eachCounted calls yield with all that the orders add to the sums.
+// eachCounted calls yield with everything that the orders add to the sums.
 func (b *companyBooks) eachCounted(ctx context.Context, yield func(driver.SalesSum)) error {
 	read := b.readOrders(b.sales.count)
 	for more := true; more; {
@@ -235,9 +235,8 @@ func (b *companyBooks) eachCounted(ctx context.Context, yield func(driver.SalesS
 	return nil
 }
 
-// blameSums finds the sums that are wrong. It goes through all that adds to them again and adds up hashes in parts, by
-// the hash of the reference. A second pass adds up the sums of only those parts whose hashes differ, so that few are in
-// memory.
+// blameSums finds the wrong sums. It reads everything that adds to them again and adds up hashes in parts, by the hash
+// of the reference. A second pass adds up only the sums of parts whose hashes differ, so that few are in memory.
 func (b *companyBooks) blameSums(ctx context.Context) error {
 	const parts = 1 << 14
 	differing := make([]uint64, parts)
@@ -277,7 +276,7 @@ func (b *companyBooks) blameSums(ctx context.Context) error {
 	if err := each(within(wanted.Add), within(take), within(present.Add)); err != nil {
 		return err
 	}
-	// A sum that is missing equals one of zeros.
+	// A missing sum equals one of zeros.
 	all := sales.Tally{}
 	for ref := range wanted {
 		all[ref] = driver.SalesSum{SalesSumRef: ref, Orders: 1}

@@ -25,16 +25,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Authority issues the certificates of a test's servers. Nothing trusts it but what the test gives it to: a browser, by
-// [New], or a client in Go, by its Pool. The browsers of [New] trust the one of [Trusted] by themselves.
+// Authority issues the certificates of a test's servers. Only those trust it that a test passes it to: a browser, by
+// [New], or a client in Go, by its Pool. All browsers of [New] also trust the one of [Trusted].
 type Authority struct {
-	// Root is its own certificate.
+	// Root is the authority's own certificate.
 	Root *x509.Certificate
 
 	key *ecdsa.PrivateKey
 }
 
-// NewAuthority makes an authority with a key of its own.
+// NewAuthority makes an authority with a new key.
 func NewAuthority(tb testing.TB) *Authority {
 	tb.Helper()
 	authority, err := makeAuthority()
@@ -44,7 +44,7 @@ func NewAuthority(tb testing.TB) *Authority {
 	return authority
 }
 
-// Trusted returns the authority that the shared Chromium of [New] trusts. All tests of a package have the same one.
+// Trusted returns the authority that the shared Chromium of [New] trusts. It is the same for all tests of a package.
 func Trusted(tb testing.TB) *Authority {
 	tb.Helper()
 	authority, err := theTrusted()
@@ -78,7 +78,7 @@ func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*x
 	return x509.ParseCertificate(der)
 }
 
-// Pool returns the roots of a client that trusts this authority alone.
+// Pool returns roots for a client that trusts only this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.Root)
@@ -115,8 +115,8 @@ func (a *Authority) Certificate(tb testing.TB, names ...string) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{leaf.Raw, a.Root.Raw}, PrivateKey: key, Leaf: leaf}
 }
 
-// Files writes a new certificate for the names, as Certificate makes it, and its key to PEM files, such as a server's
-// flags name them.
+// Files writes a new certificate for the names, as Certificate makes it, and its key to PEM files, for the flags of a
+// server.
 func (a *Authority) Files(tb testing.TB, names ...string) (certFile, keyFile string) {
 	tb.Helper()
 	certificate := a.Certificate(tb, names...)
@@ -140,24 +140,24 @@ func (a *Authority) Files(tb testing.TB, names ...string) (certFile, keyFile str
 	return certFile, keyFile
 }
 
-// Server serves a handler over TLS until the test ends, and returns its origin: https://localhost:PORT. It is also
-// reached at 127.0.0.1 and at each name under localhost, which are other origins. Two servers are two origins, by their
-// ports.
+// Server serves a handler over TLS until the test ends, and returns its origin: https://localhost:PORT. It can also be
+// reached at 127.0.0.1 and at each name under localhost, which are other origins. Two servers are two origins, since
+// their ports differ.
 func (a *Authority) Server(tb testing.TB, handler http.Handler) (origin string) {
 	tb.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{a.Certificate(tb)}, MinVersion: tls.VersionTLS12}
-	// A browser that ends while it connects is no failure.
+	// A browser that ends while it connects is not a failure.
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	tb.Cleanup(server.Close)
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 }
 
-// trust makes a browser trust servers that send one of the roots with their chain. On Linux Chromium takes the roots of
-// a user from a database of NSS in the home of the user, which needs a tool to fill and is all tests' own. The hash of
-// a root's key on the command line needs neither, and counts in this browser alone. Whether a chain and its names are
-// right is not checked then: a test that rests on it asks with a client in Go.
+// trust makes a browser trust servers whose chain has one of the roots. On Linux Chromium takes a user's roots from an
+// NSS database in the home of the user. That database needs a tool to fill, and all tests share it. The hash of a
+// root's key on the command line needs neither, and applies to this browser only. The browser then does not check the
+// chain and its names: a test that depends on them uses a client in Go.
 func trust(roots []*x509.Certificate) chromedp.ExecAllocatorOption {
 	hashes := make([]string, 0, len(roots))
 	for _, root := range roots {

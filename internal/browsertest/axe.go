@@ -26,7 +26,7 @@ type Violation struct {
 	} `json:"nodes"`
 }
 
-// String returns the rule, where it is explained, and each element that breaks it with what to do.
+// String returns the rule, where it is explained, and each element that breaks it with the fix.
 func (v Violation) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (%s): %s\n  %s", v.Rule, v.Impact, v.Help, v.URL)
@@ -37,7 +37,7 @@ func (v Violation) String() string {
 	return text.String()
 }
 
-// clip shortens the source of an element to what fits on a line or two.
+// clip shortens the source of an element to a line or two.
 func clip(html string) string {
 	letters := []rune(strings.Join(strings.Fields(html), " "))
 	if len(letters) > 200 {
@@ -46,14 +46,14 @@ func clip(html string) string {
 	return string(letters)
 }
 
-// Except is what [Axe] does not report: elements that are, or are within, what a selector finds, for one rule of
-// axe-core. Reason says why it stays.
+// Except is an exception from [Axe]: for one rule of axe-core, the elements that a selector finds and all within them.
+// Reason says why it stays.
 type Except struct{ Rule, Selector, Reason string }
 
-// Axe fails the test with each rule of axe-core that a page or a frame breaks as it is now: in this state, size and
-// medium, shadow trees included, frames within it not. Its
-// rules are those of WCAG 2.2 at the levels A and AA, and what it calls best practice. It cannot check all that WCAG
-// asks for. What it leaves to a person, such as text on a picture, is not reported.
+// Axe fails the test with each rule of axe-core that a page or a frame breaks in its current state, size and medium. It
+// includes shadow trees, but no frames within. Its rules are those of WCAG 2.2 at the levels A and AA, and what
+// axe-core calls best practice. It cannot check everything that WCAG requires, and does not report what it leaves to a
+// person, such as text on a picture.
 func Axe(tb testing.TB, f interface{ Violations(...Except) []Violation }, except ...Except) {
 	tb.Helper()
 	for _, violation := range f.Violations(except...) {
@@ -61,7 +61,7 @@ func Axe(tb testing.TB, f interface{ Violations(...Except) []Violation }, except
 	}
 }
 
-// Violations returns what [Axe] reports.
+// Violations returns the violations that [Axe] reports.
 func (f Frame) Violations(except ...Except) []Violation {
 	f.page.tb.Helper()
 	for _, e := range except {
@@ -74,8 +74,8 @@ func (f Frame) Violations(except ...Except) []Violation {
 	if f.Text(`typeof window.axe`) == "undefined" {
 		evaluate[any](f, axe+"\n;Promise.resolve(null)")
 	}
-	// Landmarks and the first heading are those of a whole page.
-	// Without preload it makes no style elements of its own, which a policy would refuse. No rule here needs them.
+	// Landmarks and the first heading belong to a whole page. Without preload axe-core makes no style elements, which a
+	// policy would refuse. No rule here needs them.
 	rules := map[bool]string{
 		false: `{}`, true: `{ "landmark-one-main": { enabled: false }, "page-has-heading-one": { enabled: false } }`,
 	}[f.id != ""]

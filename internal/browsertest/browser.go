@@ -42,13 +42,13 @@ var (
 	Phone   = Size{360, 740}
 )
 
-// New returns a Chromium, which trusts servers of the authority [Trusted] over TLS, and no other. It ends with the last
+// New returns a Chromium that trusts servers of the authority [Trusted] over TLS, and no others. It ends with the last
 // of the tests that share it.
 //
-// With the roots of other authorities it is a Chromium of this test alone, and trusts servers of these authorities.
+// With the roots of other authorities it is a Chromium for this test alone, and trusts servers of these authorities.
 //
-// The test is skipped with -short, under the race detector, and where no Chromium is installed. .ci/run installs one,
-// and counts that skip as a failure.
+// The test is skipped with -short, under the race detector, and if no Chromium is installed. .ci/run installs one, and
+// counts that skip as a failure.
 func New(tb testing.TB, roots ...*x509.Certificate) Browser {
 	tb.Helper()
 	if testing.Short() {
@@ -76,7 +76,7 @@ func New(tb testing.TB, roots ...*x509.Certificate) Browser {
 	return browser
 }
 
-// shared is the Chromium of the tests that run now.
+// shared is the Chromium of the tests that are running.
 type shared struct {
 	mu      sync.Mutex
 	users   int // the tests that have it
@@ -86,7 +86,7 @@ type shared struct {
 
 var theShared = sync.OnceValue(func() *shared { return &shared{} })
 
-// use returns the shared Chromium until the test ends. It starts one if there is none, or if that has crashed.
+// use returns the shared Chromium until the test ends. It starts one if there is none, or if it has crashed.
 func (s *shared) use(tb testing.TB, program string) Browser {
 	tb.Helper()
 	s.mu.Lock()
@@ -119,13 +119,13 @@ func start(program string, roots []*x509.Certificate) (_ Browser, end func(), er
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.DisableGPU, chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost"),
-		// Frames of other sites run in the process of the page. So their requests, messages and violations are seen
+		// Frames of other sites run in the process of the page. So their requests, messages and violations are recorded
 		// together with those of the page, from the first one on.
 		chromedp.Flag("disable-site-isolation-trials", true),
 		chromedp.Flag("disable-features", "Translate,IsolateOrigins,site-per-process,IsolateSandboxedIframes"),
 		trust(roots))
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Its sandbox refuses root.
+		options = append(options, chromedp.NoSandbox) // Its sandbox does not work for root.
 	}
 	ctx, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	silent := func(string, ...any) {} // It logs events that it does not know.
@@ -152,17 +152,17 @@ func (b Browser) Open(tb testing.TB, url string, size Size) *Page {
 	return p
 }
 
-// HTML is a document that no server has, such as the HTML of a mail.
+// HTML is a document that no server serves, such as the HTML of a mail.
 type HTML struct {
 	Text string
-	// Remote holds the pictures of other hosts, by their URLs. The page gets them in place of what is there. All else
-	// at other hosts cannot be reached.
+	// Remote holds pictures by their URLs on other hosts. The page gets them instead of the real ones. Nothing else on
+	// other hosts can be reached.
 	Remote map[string][]byte
-	// NoPictures shows no picture, of another host or within the text, as a mail program does that blocks them.
+	// NoPictures shows no pictures, remote or within the text, like a mail program that blocks them.
 	NoPictures bool
 }
 
-// Show opens a document as [Browser.Open] does, from a server of its own.
+// Show opens a document as [Browser.Open] does, from its own server.
 func (b Browser) Show(tb testing.TB, document HTML, size Size) *Page {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

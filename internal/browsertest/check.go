@@ -40,8 +40,8 @@ func (p *Page) Readable(name string) {
 	}
 }
 
-// Contrast checks the contrast of the page's texts as it is now. It takes a small part of the time of [Axe], for this
-// one rule. The failure says in which scheme.
+// Contrast checks the contrast of the page's texts in its current state. It takes much less time than [Axe], for this
+// one rule. The failure names the color scheme.
 func (p *Page) Contrast(scheme string) {
 	p.tb.Helper()
 	if faint := p.Text(contrast); faint != "" {
@@ -78,8 +78,8 @@ func (p *Page) KeepsNothing() {
 	}
 }
 
-// IsClean checks that the page and its frames have sent requests to their own origins only. It checks that the browser
-// reported no error, and no violation of a Content-Security-Policy.
+// IsClean checks that the page and its frames have sent requests to their own origins only. It also checks that the
+// browser reported no error, and no violation of a Content-Security-Policy.
 func (p *Page) IsClean() {
 	p.tb.Helper()
 	elsewhere := p.Elsewhere()
@@ -91,7 +91,7 @@ func (p *Page) IsClean() {
 	}
 }
 
-// Allow grants the page permissions that a browser asks its user for.
+// Allow grants the page permissions that a browser would ask its user for.
 func (p *Page) Allow(names ...string) {
 	p.tb.Helper()
 	for _, name := range names {

@@ -22,7 +22,7 @@ func (p *Page) Download(act func()) (name, text string) {
 	p.must(err)
 	act()
 	p.poll("a download", func() bool {
-		// The browser writes to a file of another name, and renames it at the end.
+		// The browser first writes to a file of another name, and renames it at the end.
 		files, err := os.ReadDir(folder)
 		if err != nil || len(files) != 1 || filepath.Ext(files[0].Name()) == ".crdownload" {
 			return false

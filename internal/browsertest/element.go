@@ -15,7 +15,7 @@ type Element struct {
 	name  string
 }
 
-// Name returns the element's name of the accessibility tree, or the expression that found it.
+// Name returns the element's name in the accessibility tree, or the expression that found it.
 func (e Element) Name() string { return e.name }
 
 // Text returns the value of a JavaScript expression, in which this is the element, as text. The expression may use
@@ -58,7 +58,7 @@ func (e Element) Element(expression string) Element {
 }
 
 // Click scrolls to the element, and clicks on its middle with a mouse, or taps it on a phone. It fails the test if
-// something covers the element there. What the click leads to has not happened yet when it returns.
+// something covers the element there. It does not wait for the effect of the click.
 func (e Element) Click() { e.click(1) }
 
 // DoubleClick clicks twice as fast as the browser can.
@@ -93,7 +93,7 @@ func (e Element) click(times int) {
 	}
 }
 
-// Type clicks on the element and types a text over what is there.
+// Type clicks on the element and replaces its text with the typed one.
 func (e Element) Type(text string) {
 	e.frame.page.tb.Helper()
 	e.Click()

@@ -18,17 +18,17 @@ import (
 // patience is how long a page may take to show what a test looks for.
 const patience = 30 * time.Second
 
-// pause is how long a test waits between two looks.
+// pause is how long a test waits between two attempts.
 const pause = 20 * time.Millisecond
 
-// Frame is a document of a page: its own, or that of a frame in it, of whatever origin.
+// Frame is a document of a page: its own, or that of a frame in it, of any origin.
 type Frame struct {
 	page  *Page
 	id    cdp.FrameID            // "": the page's own document
 	owner runtime.RemoteObjectID // the element of the frame
 }
 
-// contextOf is what Chromium says of the context of a script.
+// contextOf is Chromium's description of the context of a script.
 type contextOf struct {
 	Frame     cdp.FrameID `json:"frameId"`
 	IsDefault bool        `json:"isDefault"`
@@ -62,7 +62,8 @@ func (f Frame) Wait(condition string) {
 	})
 }
 
-// Element waits for the element that a JavaScript expression in the document finds, within a shadow tree, too.
+// Element waits for the element that a JavaScript expression in the document finds. The element may be in a shadow
+// tree.
 func (f Frame) Element(expression string) Element {
 	f.page.tb.Helper()
 	var found runtime.RemoteObjectID
@@ -101,7 +102,7 @@ func (f Frame) Roles(role string) []string {
 	return names
 }
 
-// roles returns the elements with a role and a name as they are now: none while the document is being replaced.
+// roles returns the elements with a role and a name in their current state: none while the document is being replaced.
 func (f Frame) roles(role, name string) []Element {
 	matches := regexp.MustCompile(name)
 	ctx, expire := context.WithTimeout(f.page.ctx, patience)
@@ -146,8 +147,8 @@ func (f Frame) roles(role, name string) []Element {
 	return found
 }
 
-// showsFocus reports whether an element with the focus, what it draws over or under itself, or a box around it has an
-// outline.
+// showsFocus reports whether the focus of an element is visible: the element, a pseudo-element of it, or a box around
+// it has an outline.
 const showsFocus = `(() => {
 	const outlined = (element, part) => getComputedStyle(element, part).outlineStyle !== "none"
 	if (getComputedStyle(this).boxShadow !== "none" || outlined(this, "::before") || outlined(this, "::after")) return true
@@ -155,8 +156,8 @@ const showsFocus = `(() => {
 	return false
 })()`
 
-// TabToRole presses Tab until the element with a role and a name has the focus, and checks that the focus is visible. A
-// user without a mouse gets there so.
+// TabToRole presses Tab until the element with a role and a name has the focus, like a user without a mouse. It checks
+// that the focus is visible.
 func (f Frame) TabToRole(role, name string) Element {
 	f.page.tb.Helper()
 	for range 60 {
@@ -173,8 +174,8 @@ func (f Frame) TabToRole(role, name string) Element {
 	return Element{}
 }
 
-// evaluate returns the value of the promise that a JavaScript expression makes. A Content-Security-Policy does not
-// forbid it.
+// evaluate returns the value of the promise that a JavaScript expression makes. It works even under a
+// Content-Security-Policy.
 func evaluate[T any](f Frame, expression string) T {
 	f.page.tb.Helper()
 	var value T
@@ -237,7 +238,7 @@ func (p *Page) poll(what string, ok func() bool) {
 	}
 }
 
-// failed fails the test, with a picture of the page and what its console says.
+// failed fails the test, with a picture of the page and the messages of its console.
 func (p *Page) failed(what string) {
 	p.tb.Helper()
 	p.Picture("failed")

@@ -41,7 +41,7 @@ type Page struct {
 
 	mu         sync.Mutex
 	origins    []string // its own and those of OwnOrigins, with a slash after each
-	asked      []string // all URLs that it asked for
+	asked      []string // all URLs that it requested
 	messages   []string // of the console
 	violations []string // of a Content-Security-Policy
 	contexts   map[cdp.FrameID]runtime.ExecutionContextID
@@ -87,8 +87,8 @@ func (p *Page) Tab(url string, size Size) *Page {
 	return tab
 }
 
-// OwnOrigins adds origins, such as https://localhost:8443, to those that the page may ask: [Page.Elsewhere] leaves them
-// out.
+// OwnOrigins adds origins, such as https://localhost:8443, to which the page may send requests: [Page.Elsewhere] leaves
+// them out.
 func (p *Page) OwnOrigins(origins ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +165,7 @@ func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) {
 	p.must(chromedp.Do(ctx, actions...))
 }
 
-// must fails the test if an action failed, and shows what the console says.
+// must fails the test if an action failed, and shows the messages of the console.
 func (p *Page) must(err error) {
 	p.tb.Helper()
 	if err != nil {
@@ -195,10 +195,10 @@ func (p *Page) Resize(size Size) {
 	p.Do(chromedp.EmulateViewport(size.Width, size.Height, options...))
 }
 
-// Media is for whom the page is styled. The zero Media is a screen in the light color scheme.
+// Media is the medium that the page is styled for. The zero Media is a screen in the light color scheme.
 type Media struct{ Dark, Print bool }
 
-// Media styles the page for a medium. It does so without motion, so that a picture shows the end of a transition.
+// Media styles the page for a medium. It turns motion off, so that a picture shows the end of a transition.
 func (p *Page) Media(media Media) {
 	p.tb.Helper()
 	scheme, kind := "light", ""
@@ -216,7 +216,7 @@ func (p *Page) Media(media Media) {
 	p.must(err)
 }
 
-// Screenshot returns what the window shows, as a PNG.
+// Screenshot returns the visible part of the page, as a PNG.
 func (p *Page) Screenshot() []byte {
 	p.tb.Helper()
 	seen, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
@@ -224,7 +224,7 @@ func (p *Page) Screenshot() []byte {
 	return seen
 }
 
-// Picture saves what the window shows as NAME.png, if a folder is set.
+// Picture saves the visible part of the page as NAME.png, if a folder is set.
 func (p *Page) Picture(name string) {
 	p.tb.Helper()
 	if os.Getenv(pictures) != "" {
@@ -232,7 +232,7 @@ func (p *Page) Picture(name string) {
 	}
 }
 
-// FullPicture saves the page from its top to its end as NAME.png, if a folder is set.
+// FullPicture saves the whole page as NAME.png, if a folder is set.
 func (p *Page) FullPicture(name string) {
 	p.tb.Helper()
 	if os.Getenv(pictures) != "" {
@@ -242,8 +242,8 @@ func (p *Page) FullPicture(name string) {
 	}
 }
 
-// Print prints the page as its reader would, on A4 without backgrounds, and returns how many sheets it takes. It saves
-// them as NAME.pdf, if a folder is set.
+// Print prints the page like its reader would, on A4 without backgrounds, and returns how many sheets it takes. It
+// saves them as NAME.pdf, if a folder is set.
 func (p *Page) Print(name string) (sheets int) {
 	p.tb.Helper()
 	paper, err := chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69})
@@ -262,7 +262,7 @@ func (p *Page) save(name string, content []byte) {
 	p.must(os.WriteFile(filepath.Join(os.Getenv(pictures), name), content, 0o600))
 }
 
-// Elsewhere returns the URLs of other hosts that the page and its frames have asked for, each once and sorted. It
+// Elsewhere returns the URLs on other hosts that the page and its frames have requested, each once and sorted. It
 // includes those that a policy blocked.
 func (p *Page) Elsewhere() []string {
 	p.mu.Lock()
@@ -285,8 +285,8 @@ func (p *Page) PolicyViolations() []string {
 	return slices.Clone(p.violations)
 }
 
-// Transferred returns how many bytes the document and what it loaded took on the way, headers included. A server that
-// compresses sends fewer than there are.
+// Transferred returns how many bytes the document and its resources took over the network, headers included. If the
+// server compresses, these are fewer than their sizes.
 func (p *Page) Transferred() int {
 	p.tb.Helper()
 	bytes, err := strconv.Atoi(p.Text(`[...performance.getEntriesByType("navigation"),

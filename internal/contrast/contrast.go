@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Least is the least contrast of text with what is under it, by the Web Content Accessibility Guidelines (AA).
+// Least is the least contrast of text with its background, by the Web Content Accessibility Guidelines (AA).
 const Least = 4.5
 
 // Color is an opaque colour of sRGB.
 type Color struct{ R, G, B uint8 }
 
-// Parse parses # and six hexadecimal digits. It returns the fallback for anything else: the text goes into styles,
-// so nothing but a colour may pass.
+// Parse parses # and six hexadecimal digits. It returns the fallback for anything else: the text is put into styles, so
+// only a colour may pass.
 func Parse(text string, fallback Color) Color {
 	if len(text) != 7 || text[0] != '#' {
 		return fallback

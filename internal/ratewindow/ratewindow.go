@@ -25,15 +25,15 @@ type Limit struct {
 	Requests int // negative: any number
 }
 
-// Take counts a request of a client, and if that is within the limit for its wider network, which may make eight times
-// as many and is "" if there is none. It returns 0 if the request may pass, and else in how many seconds the window
-// ends. If there is an error, the request was not counted and may pass.
+// Take counts a request of a client. If that is within the limit, it also counts for the wider network, which may make
+// eight times as many requests; "" means that there is none. It returns 0 if the request may pass, and otherwise the
+// seconds until the window ends. After an error the request was not counted and may pass.
 func (l Limit) Take(ctx context.Context, client, wider string, now time.Time) (retryAfter int, err error) {
 	if l.Requests < 0 {
 		return 0, nil
 	}
 	retryAfter, err = l.take(ctx, client, 1, now)
-	// Requests that a client is refused do not count against its neighbours.
+	// A refused request of a client does not count against its neighbours.
 	if retryAfter == 0 && err == nil && wider != "" {
 		retryAfter, err = l.take(ctx, wider, widerShare, now)
 	}

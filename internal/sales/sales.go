@@ -1,6 +1,6 @@
-// Package sales computes what happened with orders as sums of sales. A sale, a refund and a validation each add to the
-// sums of the company, of the event and of the tiers, in the quarter of an hour in which they happened, and to the sum
-// of the event of all time.
+// Package sales computes what happened to orders as sums of sales. A sale, a refund and a validation each add to the
+// sums of the company, of the event and of the tiers, in the quarter of an hour in which they happened. They also add
+// to the total of the event.
 package sales
 
 import (
