@@ -85,7 +85,7 @@ func (s *session) ListSessions(ctx context.Context, userID uuid.UUID, limit int)
 		Where("user_id = ?", id(userID)).Apply(page("created_at DESC, id DESC", limit)))
 }
 
-// seen is when a user last used one of their sessions.
+// seen is when a user last used a session.
 type seen struct {
 	user uuid.UUID
 	at   time.Time
@@ -163,7 +163,7 @@ func (tx *transaction) PutSession(ctx context.Context, s driver.Session) error {
 			"address = EXCLUDED.address, confirmed_at = EXCLUDED.confirmed_at, seen_at = EXCLUDED.seen_at"))
 }
 
-// TouchSession writes when a session was last used, never an earlier time. One that has ended is no error.
+// TouchSession writes when a session was last used, never an earlier time. A session that has ended is no error.
 func (tx *transaction) TouchSession(ctx context.Context, ref driver.SessionRef, seenAt time.Time) error {
 	at := seenAt.UnixMilli()
 	return tx.exec(ctx, "TouchSession",

@@ -33,7 +33,7 @@ type apiKeyFields struct {
 	RevokedAt     time.Time
 }
 
-// directoryModel finds the company of a key.
+// directoryModel maps a key to its company.
 type directoryModel struct {
 	bun.BaseModel `bun:"table:ticketing_api_key_directory,alias:d"`
 

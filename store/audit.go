@@ -31,7 +31,7 @@ func (m auditModel) record() driver.AuditEntry { return driver.AuditEntry(m.audi
 // ListAudit returns audit records, latest first, those of one time by descending id.
 func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]driver.AuditEntry, error) {
 	query := s.newSelect().Apply(page("at DESC, id DESC", ask.Limit))
-	// Every filter has an index in the order of the list, of a company and of all.
+	// Every filter has two indexes in the order of the list: one of a company, and one of all companies.
 	index := "ticketing_audit_entries"
 	if ask.CompanyID != uuid.Nil {
 		query.Where("company_id = ?", id(ask.CompanyID))

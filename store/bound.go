@@ -14,19 +14,20 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Bound is a store within one transaction of the host: [Store.Bind] and [Store.BindSQL] create it. The host begins and
-// ends the transaction, and what is done through a Bound is committed or rolled back with it.
+// Bound is a store within one transaction of the host. [Store.Bind] and [Store.BindSQL] return one. The host begins and
+// ends the transaction. What is done through a Bound is committed or rolled back with it.
 //
-// An Update runs under a savepoint. If it fails, and so for every call that is refused, it rolls back its own writes
-// and locks and leaves the transaction as it was before. If it succeeds, it keeps its locks until the transaction ends,
-// including the claims of its idempotency keys. It runs once: a transient failure is [driver.ErrBusy]. Settings that
-// the host made for its transaction, such as a search path or a timeout, are restored afterwards.
+// An Update runs under a savepoint. If it fails, as every refused call does, it rolls back its own writes and locks and
+// leaves the transaction as it was before. If it succeeds, it keeps its locks until the transaction ends, including the
+// claims of its idempotency keys. It runs once: a transient failure is [driver.ErrBusy]. Settings that the host made
+// for its transaction, such as a search path or a timeout, are restored afterwards.
 //
 // A View reads within the transaction, which sees its own writes. So does a Snapshot with SQLite. With PostgreSQL a
-// Snapshot is [ErrTransaction], since the statements of READ COMMITTED do not all see one moment.
+// Snapshot fails with [ErrTransaction], since the statements of READ COMMITTED do not all see one moment.
 //
 // Calls from several goroutines run one at a time, also those through several Binds of one transaction. The host must
-// not use the transaction while a call is in progress. After the transaction has ended, each call is [ErrTransaction].
+// not use the transaction while a call is in progress. After the transaction has ended, each call fails with
+// [ErrTransaction].
 type Bound struct {
 	mu    *sync.Mutex
 	store *Store
@@ -34,7 +35,7 @@ type Bound struct {
 
 var _ driver.DurableStore = (*Bound)(nil)
 
-// ErrTransaction is returned by [Store.Bind], by [Store.BindSQL] and by a [Bound] store if no sale is possible in the
+// ErrTransaction is the error of [Store.Bind], of [Store.BindSQL] and of a [Bound] store if no sale is possible in the
 // host's transaction. The error that wraps it gives the reason.
 var ErrTransaction = errors.New("ticketing/store: nothing can be done in the host's transaction")
 
@@ -78,18 +79,18 @@ var (
 // Keep the transaction short, and do nothing in it that waits for anything else. The company's wallets are locked from
 // its first sale on, and with SQLite the whole database from its beginning. All other sales wait until it ends, or
 // until their lock timeout ([Config.BusyTimeout]) passes. That includes the host's own calls on the unbound service.
-// Such a call would wait for its own caller and fail with [driver.ErrBusy]: within the transaction every call goes
+// Such a call would wait for its own caller and fail with [driver.ErrBusy], so make every call within the transaction
 // through WithStore. Two transactions with several operations each may deadlock. PostgreSQL then fails one of them, and
 // the host runs it again. Change what a sale relies on (an event, an API key, a company) before the first sale.
 //
-// A store that was used or migrated before runs no statement outside of a transaction on its own pool. So the two may
-// share a pool of one connection.
+// A store that was used or migrated before runs no statement on its own pool outside of a transaction. So the store and
+// the host may share a pool of one connection.
 //
 // With PostgreSQL a sale is as durable as the host's COMMIT: after SET LOCAL synchronous_commit TO off, a server crash
 // may lose it.
 //
 // With PostgreSQL, a host that ignores the failure of one of its own statements has lost the transaction: COMMIT then
-// rolls back, and pgdriver reports no error. An Update that follows such a failure is [ErrTransaction].
+// rolls back, and pgdriver reports no error. An Update after such a failure fails with [ErrTransaction].
 func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 	if tx.Tx == nil {
 		return nil, errNoTx
@@ -118,23 +119,23 @@ func (s *Store) Bind(ctx context.Context, tx bun.Tx) (*Bound, error) {
 //	}
 //	svc.Wake()
 //
-// Other libraries have the transaction within their own:
+// Other libraries wrap the transaction:
 //
 //	queries.WithTx(tx)                           // sqlc, with sql_package "database/sql": tx itself
 //	st.BindSQL(ctx, tx.Tx)                       // sqlx: tx is a *sqlx.Tx
 //	st.BindSQL(ctx, tx.Statement.ConnPool.(*sql.Tx)) // GORM: tx is the *gorm.DB of db.Transaction
 //
-// With PrepareStmt of GORM, ConnPool is a *gorm.PreparedStmtTX, whose Tx is the *sql.Tx. GORM uses a pool of
-// [OpenPool], or of pgx, as Conn of the Config of its dialect.
+// With PrepareStmt of GORM, ConnPool is a *gorm.PreparedStmtTX, whose Tx is the *sql.Tx. To use a pool of [OpenPool],
+// or of pgx, in GORM, set it as Conn of the Config of its dialect.
 //
-// A transaction of a pgxpool.Pool is no *sql.Tx. Begin it through package stdlib of pgx, on the connections of the same
-// pool:
+// A transaction of a pgxpool.Pool is not a *sql.Tx. Begin it through package stdlib of pgx, on the connections of the
+// same pool:
 //
 //	db := stdlib.OpenDBFromPool(pool) // once
 //	tx, err := db.BeginTx(ctx, nil)
 //
-// A *sql.Tx does not say which driver or which pool it is of. So with PostgreSQL a few more messages are sent than by
-// Bind with pgdriver. And after a restart of the server, the store compares the two once, on another connection. If the
+// A *sql.Tx does not show its driver or its pool. So with PostgreSQL BindSQL sends a few more messages than Bind with
+// pgdriver. And after a restart of the server, the store compares the two once, on another connection. If the
 // transaction holds the only connection of their common pool, this fails with [driver.ErrBusy] until the store was used
 // outside of the transaction.
 func (s *Store) BindSQL(ctx context.Context, tx *sql.Tx) (*Bound, error) {
@@ -160,8 +161,8 @@ func (s *Store) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (*Bound, err
 	return b, nil
 }
 
-// isSQLite reports whether a transaction is one of SQLite. The statement fails on neither database, and such a failure
-// would abort a transaction of PostgreSQL: there the text becomes a number, and for SQLite the two differ.
+// isSQLite reports whether a transaction is one of SQLite. The statement fails on neither database, because a failure
+// would abort a transaction of PostgreSQL. In PostgreSQL the text becomes a number; in SQLite the two differ.
 func isSQLite(ctx context.Context, tx *sql.Tx) (bool, error) {
 	var equal bool
 	err := tx.QueryRowContext(ctx, "SELECT '1' = 1").Scan(&equal)
@@ -171,7 +172,7 @@ func isSQLite(ctx context.Context, tx *sql.Tx) (bool, error) {
 // Durable returns true: what the host commits outlives the process.
 func (b *Bound) Durable() bool { return true }
 
-// Update runs fn for writing, once. All of it becomes part of the host's transaction, or nothing.
+// Update runs fn for writing, once. The host's transaction gets all of its writes, or none.
 func (b *Bound) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,7 +203,7 @@ const (
 	undoSavepoint = "ROLLBACK TO SAVEPOINT ticketing; " + keepSavepoint
 )
 
-// beginSavepoint returns a savepoint in a host's transaction. If it cannot be rolled back, the whole transaction is
+// beginSavepoint returns a savepoint in a host's transaction. If rolling back to it fails, the whole transaction is
 // rolled back.
 func beginSavepoint(tx *sql.Tx, keep string) *openTx {
 	return &openTx{
@@ -212,7 +213,7 @@ func beginSavepoint(tx *sql.Tx, keep string) *openTx {
 }
 
 // txMutexes holds a mutex for each host's transaction, for as long as the transaction is referenced. Two savepoints at
-// once would end one another.
+// the same time would end one another.
 type txMutexes struct {
 	mu   sync.Mutex
 	byTx map[weak.Pointer[sql.Tx]]*sync.Mutex

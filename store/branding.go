@@ -38,7 +38,7 @@ type brandingFields struct {
 	CreatedAt      time.Time
 }
 
-// Brandings finds versions of branding. Scans and reads of orders ask it, so it is text.
+// Brandings finds versions of branding. Scans and reads of orders call it often, so its SQL is written by hand.
 func (s *session) Brandings(
 	ctx context.Context, refs []driver.BrandingRef,
 ) ([]driver.Branding, error) {

@@ -15,7 +15,7 @@ type builder struct {
 	bound  []any
 	rows   [][]any // if not nil, the statement runs once with each of them instead of with bound
 	err    error
-	// once is set if the text has values in it, so that nothing is gained by keeping the statement prepared.
+	// once is set if the text contains values, so that keeping the statement prepared gains nothing.
 	once bool
 }
 
@@ -42,7 +42,7 @@ func (b *builder) add(text string, values ...any) {
 	b.text = append(b.text, text...)
 }
 
-// value writes one value. A text that a database would change or truncate is an error: texts are kept exactly or not at
+// value writes one value. It refuses a text that a database would change or truncate: texts are kept exactly or not at
 // all.
 func (b *builder) value(value any) {
 	switch v := value.(type) {
@@ -70,7 +70,7 @@ func (b *builder) run(rows [][]any) {
 	}
 }
 
-// set is a number of rows with the same columns, to insert, change or query at once.
+// set is a number of rows with the same columns, to insert, change or query in one statement.
 type set struct {
 	columns []string
 	rows    [][]any
@@ -105,7 +105,7 @@ type inRows set
 func (a inRows) appendTo(to *builder) { to.engine.appendInRows(to, set(a)) }
 
 // dueRows is the condition that a row of a company is one of the rows that WITH due selected, by the rest of its key.
-// The limit cuts off nothing. It is in a subquery, so that the planner does not know it and expects few rows.
+// Its limit excludes no row. It is in a subquery, so that the planner does not know it and expects few rows.
 type dueRows struct {
 	company uuid.UUID
 	key     string
@@ -135,7 +135,7 @@ func columnOf[T any](values []T) [][]any {
 	return rows
 }
 
-// values writes the rows of the set as they follow VALUES: (1, 2), (3, 4).
+// values writes the rows of the set in the form that follows VALUES: (1, 2), (3, 4).
 func (b *builder) values(of set) {
 	for i, row := range of.rows {
 		if i > 0 {

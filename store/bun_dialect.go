@@ -40,7 +40,7 @@ func (d *columnDialect) OnTable(table *schema.Table) {
 		case reflect.TypeFor[uuid.UUID]():
 			field.Append, field.Scan = appendField(asID), scanField(asID)
 			if field.NullZero {
-				// Bun itself would write DEFAULT, and ask for what the default is.
+				// Bun itself would write DEFAULT, and read the default back.
 				field.NullZero, field.Append = false, appendField(asOptional)
 			}
 		case reflect.TypeFor[time.Time]():
@@ -61,7 +61,7 @@ func asTexts(t *[]string) *texts[string]              { return (*texts[string])(
 func asGrants(g *[]driver.Grant) *texts[driver.Grant] { return (*texts[driver.Grant])(g) }
 func asTypes(t *[]driver.FactType) *types             { return (*types)(t) }
 
-// scanField returns the function that scans a column into a field, through the type that does so elsewhere.
+// scanField returns the function that scans a column into a field, through a type that implements Scan.
 func scanField[F any, C interface{ Scan(src any) error }](as func(*F) C) schema.ScannerFunc {
 	return func(field reflect.Value, src any) error { return as(field.Addr().Interface().(*F)).Scan(src) }
 }
@@ -120,8 +120,8 @@ func (d *columnDialect) AppendTime(b []byte, at time.Time) []byte {
 	return strconv.AppendInt(b, at.UnixMilli(), 10)
 }
 
-// refusedText takes the place of a text that not every database keeps exactly. No other text of a statement holds it,
-// so that its statement is refused before it is sent: see modelStatement. Bun would store another text.
+// refusedText replaces a text that not every database keeps exactly. No other text of a statement contains it, so
+// modelStatement refuses the statement before it is sent. Bun would store a different text.
 const refusedText = 0
 
 // AppendString writes a text.

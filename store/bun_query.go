@@ -11,12 +11,12 @@ import (
 	"github.com/uptrace/bun/schema"
 )
 
-// Statements about models are built by Bun, one text for both dialects. A model is a struct with Bun's tags around the
-// fields of a record. A record converts to them, and they to a record: a field that only one of the two has does not
+// Bun builds the statements about models, one text for both dialects. A model is a struct with Bun's tags around the
+// fields of a record. Models and records convert to each other, so a field that only one of the two has does not
 // compile. The exception is companyModel, whose columns are in another order.
 //
-// The statements of a sale, a validation, an order, a public list and the relay, except what it removes, are written by
-// a builder instead: see builder. A record that such a statement reads is scanned by a function, here as well.
+// A builder writes the statements of a sale, a validation, an order, a public list and the relay, except what it
+// removes: see builder. A function scans the records that such a statement reads.
 
 // modelStatement returns the statement that Bun built. Its values are bound where the engine binds values.
 func (s *Store) modelStatement(query schema.QueryAppender) *builder {
@@ -56,7 +56,7 @@ func find[M, R any](
 	return found, nil
 }
 
-// selection returns the statement for columns of a model that a function scans in their order, as it does for text.
+// selection returns the statement for columns of a model. A function scans them in their order, as it does for text.
 func (s *session) selection(model any, columns string, query *bun.SelectQuery) *builder {
 	return s.store.modelStatement(query.Model(model).ColumnExpr(columns))
 }
@@ -109,7 +109,7 @@ func (tx *transaction) locked(query *bun.SelectQuery) *bun.SelectQuery {
 	return lockedBy(query, tx.store.engine.traits().rowLock)
 }
 
-// lockedFree is like locked, but passes over rows that are locked already.
+// lockedFree is like locked, but skips rows that are locked already.
 func (tx *transaction) lockedFree(query *bun.SelectQuery) *bun.SelectQuery {
 	return lockedBy(query, tx.store.engine.traits().skipLocked)
 }
@@ -143,7 +143,8 @@ func (tx *transaction) write(ctx context.Context, name string, records int, quer
 	return tx.send(ctx, name, records, statement)
 }
 
-// prune removes the first rows of a company by a key, of those that a selection leaves, and returns how many.
+// prune removes the first rows of a company, in the order of a key, from those that a selection leaves. It returns how
+// many it removed.
 func (tx *transaction) prune(
 	ctx context.Context, name, table, key string, companyID uuid.UUID, limit int,
 	selection func(rows *bun.SelectQuery) *bun.SelectQuery,
@@ -158,7 +159,7 @@ func (tx *transaction) prune(
 // pruning describes which rows of a company are removed.
 type pruning struct {
 	table     string
-	index     string // a partial one in which they are found; empty: the primary key
+	index     string // a partial index in which they are found; empty: the primary key
 	key       string // the columns of the key after the company
 	order     string // the columns by which the first rows are removed
 	companyID uuid.UUID

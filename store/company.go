@@ -47,7 +47,7 @@ func scanCompany(row *sql.Rows, c *driver.Company) error {
 		(*moment)(&c.UpdatedAt))
 }
 
-// Companies finds companies by their ids. A sale and a validation ask it, so it is text.
+// Companies finds companies by their ids. A sale and a validation call it, so its SQL is written by hand.
 func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]driver.Company, error) {
 	return findByRefs(companies, func(c driver.Company) uuid.UUID { return c.ID },
 		func(companies []uuid.UUID) ([]driver.Company, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// companySearch is what the orders of a list of companies differ in.
+// companySearch holds the differences between the orders of a list of companies.
 type companySearch struct {
 	index   string
 	column  string // what the index begins with; the id follows it
@@ -35,8 +35,8 @@ func (s *session) companySearch(order driver.CompanyOrder) companySearch {
 	}
 }
 
-// SearchCompanies returns a page of the companies that a query selects. The index of the order is read from the place
-// after which the page begins, until the page is full: every other condition is checked on the way.
+// SearchCompanies returns a page of the companies that a query selects. It reads the index of the order from the
+// beginning of the page until the page is full, and checks every other condition on the way.
 func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) ([]driver.Company, error) {
 	search := s.companySearch(ask.Order)
 	folded := s.store.engine.traits().folded("name")
@@ -50,7 +50,7 @@ func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) 
 	}
 	where, args := "("+search.column+", id) "+behind+" (?, ?)"+search.present, after
 	if ask.Order == driver.CompaniesByName {
-		// SQLite begins an index of an expression at a value, but not at a pair of values.
+		// SQLite can begin an index of an expression at a value, but not at a pair of values.
 		where = folded + " >= ? AND (" + folded + " > ? OR id > ?)"
 		args = []any{max(ask.After.Name, ask.Prefix), ask.After.Name, ask.After.ID}
 	}
@@ -75,7 +75,7 @@ func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) 
 	if !ask.ExpiresBefore.IsZero() {
 		condition("approval_expires_at < ?", ask.ExpiresBefore.UnixMilli())
 	}
-	// The page is selected by its ids first, in the index alone where the index has all that it takes.
+	// Select the ids of the page first, from the index alone if the index has all columns of the condition.
 	found, err := query(ctx, s, "SearchCompanies", scanCompany,
 		"SELECT "+companyColumns+" FROM ticketing_companies WHERE id IN (SELECT id FROM ticketing_companies"+
 			s.store.engine.traits().useIndex(search.index)+" WHERE "+where+
@@ -109,7 +109,7 @@ func afterPrefix(prefix string) string {
 	return ""
 }
 
-// The code points from surrogates up to afterSurrogates are in no text.
+// No text has a code point from surrogates up to afterSurrogates.
 const (
 	surrogates      = 0xD800
 	afterSurrogates = 0xE000

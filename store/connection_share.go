@@ -41,8 +41,8 @@ func newConnectionShare(connections int) *connectionShare {
 	return &connectionShare{requests: make(chan struct{}, requests), foreground: make(chan struct{}, foreground)}
 }
 
-// take waits until the purpose of ctx has a connection left, which the caller then takes from the pool. It is
-// [driver.ErrBusy] if the patience ends first. give returns the slot.
+// take waits until the purpose of ctx has a connection left, which the caller then takes from the pool. It fails with
+// [driver.ErrBusy] after the given patience. give returns the slot.
 func (r *connectionShare) take(ctx context.Context, patience time.Duration) (give func(), err error) {
 	purpose := driver.PurposeOf(ctx)
 	if r == nil || purpose == driver.PurposeBackground {

@@ -1,5 +1,5 @@
-// Package store keeps the records of the service in a SQL database, through Bun. SQLite is durable and needs no
-// installation. PostgreSQL can be shared by any number of processes.
+// Package store keeps the records of the service in SQLite or PostgreSQL. SQLite is durable and needs no installation.
+// Any number of processes can share a PostgreSQL database.
 //
 //	db, err := store.Open(ctx, "sqlite:ticketing.db", nil) // or "postgres://…"
 //	if err != nil { … }
@@ -7,20 +7,29 @@
 //	if err := db.Migrate(ctx); err != nil { … }
 //	svc, err := ticketing.New(db, &ticketing.Config{SecretKeys: keys})
 //
-// The package holds no business rules: those are the service's. It keeps the promises of [driver.Store], and package
-// storetest checks them.
+// The package holds no business rules: those are in package [github.com/floatgate/ticketing]. It keeps the promises of
+// [driver.Store]. Package [github.com/floatgate/ticketing/store/storetest] checks them. Statements are built with Bun.
+//
+// # Where to begin
+//
+//   - [Open] opens a database by its URL. [OpenDB] uses a host's pool of connections to PostgreSQL.
+//   - [Store.Migrate] creates and updates the tables. [Store.PendingMigrations] lists what it would do.
+//   - [Store.Bind] and [Store.BindSQL] sell in a transaction of the host.
+//   - [OpenPool] opens a pool for a host's own tables in the same database.
+//   - [Config].OnStatement and [Store.Connections] are for metrics.
+//   - [Store.Distribute] distributes the tables over a Citus cluster.
 //
 // # SQLite
 //
 // The file is in WAL mode with synchronous=FULL, so that an acknowledged write survives a power failure. One connection
 // writes. The Updates of a process queue for it in order of arrival; several processes take turns. A pool of
-// connections reads at the same time and never waits for the writer. The one write transaction takes the place of the
-// company gates and of all row locks: no other writer runs at the same time.
+// connections reads at the same time and never waits for the writer. Only one write transaction runs at a time, so it
+// replaces the gates of companies and all row locks.
 //
 // The commit that brings the WAL past 16 MiB copies it into the file, and the WAL starts over. Only a running Snapshot
 // delays that. A WAL that grew larger meanwhile is cut to 64 MiB afterwards.
 //
-// While the database is open, FILE-wal and FILE-shm lie next to the file. Never copy or remove one without the others.
+// While the database is open, FILE-wal and FILE-shm are next to the file. Never copy or remove one without the others.
 // `VACUUM INTO` copies a database in use.
 //
 // # PostgreSQL
@@ -28,12 +37,12 @@
 // The package needs version 14 or later. It uses a pool of its own or the host's ([OpenDB]). Transactions run READ
 // COMMITTED with explicit locks. The gate of a company and the claims of idempotency keys are advisory locks of the
 // transaction, so they hold across all processes on the database. Settings are local to the transaction and no
-// statement is prepared, so a pooler in transaction mode works. Where the driver allows it, several statements travel
-// in one message.
+// statement is prepared, so a pooler in transaction mode works. Where the driver allows it, one message carries several
+// statements.
 //
-// A lost connection is replaced, and what was not committed runs again: a store need not be reopened after a restart or
-// a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether it was committed.
-// Without claims it fails with [driver.ErrUnavailable].
+// After a lost connection the store connects again, and what was not committed runs again: a store need not be reopened
+// after a restart or a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether
+// it was committed. Without claims it fails with [driver.ErrUnavailable].
 //
 // The server's certificate is verified only if the URL asks for it: sslmode=verify-full&sslrootcert=FILE. Without
 // sslmode, the connection to a server on this machine is unencrypted. The connection to any other server is encrypted
@@ -62,53 +71,52 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Config configures a store. Its zero fields mean the defaults.
+// Config holds the options of a store. A nil *Config, and every zero field, means the default.
 type Config struct {
-	// BusyTimeout is how long an Update waits before it fails with [driver.ErrBusy]. With SQLite it bounds the wait
-	// to write, first in the queue of this process and then for other processes. With PostgreSQL it bounds the wait for
-	// a connection, and for each lock. Defaults to 5 s.
+	// BusyTimeout is how long an Update waits before it fails with [driver.ErrBusy]. With SQLite it bounds the wait to
+	// write, first in the queue of this process and then for other processes. With PostgreSQL it bounds the wait for a
+	// connection, and for each lock. Defaults to 5 s.
 	BusyTimeout time.Duration
-	// MustExist makes Open refuse a SQLite database that does not exist, with [ErrNoDatabase], and create no file, so
-	// that a mistyped path is noticed. PostgreSQL always refuses a database that does not exist. Defaults to false:
+	// MustExist makes Open refuse a SQLite database that does not exist, with [ErrNoDatabase]. Open then creates no file,
+	// so that a mistyped path is noticed. PostgreSQL always refuses a database that does not exist. Defaults to false:
 	// Open creates the file.
 	MustExist bool
-	// ReadOnly makes Open change nothing in a SQLite database, and create nothing, as with MustExist. Such a store
-	// reports what a migration would do: [Store.PendingMigrations] and [Store.Undistributed]. All else fails. It has no
+	// ReadOnly makes Open change nothing in a SQLite database, and create nothing, as with MustExist. Such a store reports
+	// what a migration would do: [Store.PendingMigrations] and [Store.Undistributed]. Everything else fails. It has no
 	// effect with PostgreSQL. Defaults to false.
 	ReadOnly bool
-	// Readers bounds the connections that read from SQLite. A Snapshot holds one for as long as it runs. Some are
-	// reserved, as with Connections. Defaults to 6.
+	// Readers bounds the connections that read from SQLite. A Snapshot holds one while it runs. Some are reserved, as with
+	// Connections. Defaults to 6.
 	Readers int
-	// Connections bounds the connections to PostgreSQL. Of three or more, a quarter is reserved for groups of calls and
-	// an eighth for the background work, at least one each. Calls that run by themselves use neither share: see
+	// Connections bounds the connections to PostgreSQL. Of three or more, a quarter is reserved for groups of calls and an
+	// eighth for the background work, at least one each. Calls that run by themselves use none of these: see
 	// [driver.Purpose]. Defaults to 16.
 	Connections int
 	// Schema is the PostgreSQL schema that holds the tables. [Store.Migrate] creates it if it does not exist. Defaults
 	// to the first schema of the role's search path.
 	Schema string
-	// RowGates guards companies by row locks instead of advisory locks. It is for a distributed PostgreSQL whose
-	// processes connect to several nodes: advisory locks do not reach from one node to another. Neither do claims of
-	// idempotency keys: a call whose key is in flight in another process is not refused. It waits for the company and
-	// then gets the result.
+	// RowGates guards companies by row locks instead of advisory locks. It is for a distributed PostgreSQL whose processes
+	// connect to several nodes, because an advisory lock holds on one node only. So does a claim of an idempotency key: a
+	// call whose key is in flight in another process is not refused. It waits for the company and then gets the result.
 	RowGates bool
-	// Logger logs what an operator may want to know, such as the migrations that were applied. Defaults to none.
+	// Logger logs what an operator may need, such as the migrations that were applied. Defaults to no log.
 	Logger *slog.Logger
-	// OnStatement is called after every statement, on the goroutine that ran it, inside its transaction. It must be
-	// quick and must not call the store. Defaults to none.
+	// OnStatement is called after every statement, for metrics. It runs on the goroutine that ran the statement, inside
+	// its transaction. It must be quick and must not call the store. Defaults to none.
 	OnStatement func(ctx context.Context, statement Statement)
 }
 
-// Store keeps records in a database. It is safe for concurrent use, and several processes may each open one on the same
-// database.
+// Store keeps records in a database. [Open] and [OpenDB] return one. It is safe for concurrent use, and several
+// processes may each open one on the same database.
 type Store struct {
 	config       Config
 	engine       engine
 	models       *bun.DB // builds the statements about models
 	inFlightKeys inFlightKeys
 	txMutexes    txMutexes
-	// runs is how often fn runs at most, when transient failures occur.
+	// runs is the largest number of runs of fn, when transient failures occur.
 	runs int
-	// migrated is set once the schema was found to be that of this version.
+	// migrated is set after the schema was found to be that of this version.
 	migrated atomic.Bool
 }
 
@@ -123,10 +131,10 @@ var (
 	errReenter  = errors.New("ticketing/store: Begin is called once")
 )
 
-// Open opens the database that dsn names: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or
-// "sqlite:PATH". PATH is taken literally. The file is created with mode 0600 if it does not exist, unless
-// Config.MustExist is set. Open changes nothing else: see [Store.Migrate]. It fails with [driver.ErrUnavailable] if
-// the database cannot be reached.
+// Open opens the database at dsn: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or "sqlite:PATH".
+// PATH is taken literally. If the file does not exist, Open creates it with mode 0600, unless Config.MustExist is set.
+// Open changes nothing else: see [Store.Migrate]. It fails with [ErrDSN] if dsn cannot be parsed, and with
+// [driver.ErrUnavailable] if the database cannot be reached.
 func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 	s := configured(cfg)
 	scheme, rest, _ := strings.Cut(dsn, ":")
@@ -171,8 +179,8 @@ func configured(cfg *Config) *Store {
 	return s
 }
 
-// OpenPool opens a pool of connections to the database that dsn names, in the format of [Open]. It is for a host's own
-// tables next to those of a store, and for queries that only SQL can express. It connects when it is first used.
+// OpenPool opens a pool of connections to the database at dsn, in the format of [Open]. It is for a host's own tables
+// next to those of a store, and for queries that only SQL can express. It connects at the first use.
 //
 // A SQLite file must exist already. Every transaction of a SQLite pool begins IMMEDIATE, so that [Store.Bind] accepts
 // it. It waits up to 5 s to write, checks foreign keys and survives a power failure. The pool is for writing: with a
@@ -188,13 +196,13 @@ func OpenPool(dsn string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// OpenDB uses a host's pool of connections to PostgreSQL, with any driver. The host keeps the pool: Close leaves it
-// open, and Config.Connections has no effect. The connection limit that db has at the time of the call is divided in
-// the same way; an unlimited pool has no reserved connections. A driver other than Bun's own costs a few more messages
-// per transaction.
+// OpenDB returns a store on a host's pool of connections to PostgreSQL, with any driver. The host keeps the pool: Close
+// does not close it, and Config.Connections has no effect. The connection limit that db has at the time of the call is
+// divided in the same way; an unlimited pool has no reserved connections. A driver other than Bun's own costs a few
+// more messages per transaction.
 //
-// OpenDB uses only the connections of db. The host's hooks are not called with the store's statements, since those hold
-// data of buyers, and the host's named arguments have no effect. Config.OnStatement is called with the names of
+// OpenDB uses only the connections of db. The store's statements do not run the host's hooks, since they hold data of
+// buyers, and the host's named arguments have no effect on them. Config.OnStatement is called with the names of
 // statements.
 func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	if db.Dialect().Name() != dialect.PG {
@@ -211,7 +219,7 @@ func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 	return s, nil
 }
 
-// Close closes all connections of the store's own. Transactions in progress should have ended.
+// Close closes the connections that the store opened. End all transactions first.
 func (s *Store) Close() error { return s.engine.close() }
 
 // Connections returns the statistics of the connection pool, for metrics. With SQLite it is the pool of readers.
@@ -220,8 +228,8 @@ func (s *Store) Connections() sql.DBStats { return s.engine.pool() }
 // Durable returns true: what was committed outlives the process.
 func (s *Store) Durable() bool { return true }
 
-// Grouping returns the grouping that works best on the database. It is one lane with SQLite, whose transactions write
-// one at a time, and groups of one company where the tables are distributed over several nodes.
+// Grouping returns the grouping that works best on the database. SQLite has one lane, since its transactions write one
+// at a time. A database whose tables are distributed over several nodes has groups of one company.
 func (s *Store) Grouping() driver.Grouping { return s.engine.traits().grouping }
 
 // View runs fn for reading. Each call sees what is committed when it runs.
