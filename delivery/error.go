@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/internal/safedial"
 )
 
-// Reason is the stage of an attempt at which it failed to get an answer.
+// Reason is the stage at which an attempt failed to get a response.
 type Reason string
 
 // The reasons.
@@ -26,16 +26,16 @@ const (
 	ReasonAddress  Reason = "address"  // the name has an address that is not public
 	ReasonConnect  Reason = "connect"  // no address could be connected to
 	ReasonTLS      Reason = "tls"      // the receiver's certificate or the handshake
-	ReasonTimeout  Reason = "timeout"  // no answer in time
-	ReasonClosed   Reason = "closed"   // the receiver closed the connection, or the request, before it answered
-	ReasonAnswer   Reason = "answer"   // the answer was not valid HTTP, or had no bounds
+	ReasonTimeout  Reason = "timeout"  // no response in time
+	ReasonClosed   Reason = "closed"   // the receiver closed the connection, or the request, before it responded
+	ReasonAnswer   Reason = "answer"   // the response was not valid HTTP, or had no bounds
 	ReasonCanceled Reason = "canceled" // the caller gave up: the receiver may be fine
 )
 
 // maxText is the longest text of an error, in bytes.
 const maxText = 200
 
-// Error is why an attempt got no answer.
+// Error is why an attempt got no response.
 type Error struct {
 	Reason Reason
 	text   string
@@ -43,7 +43,7 @@ type Error struct {
 }
 
 // Error returns a text for the company that owns the endpoint. It is one of a few fixed texts, on one line, of at most
-// 200 bytes. It holds nothing that the receiver wrote, except its address.
+// 200 bytes. It contains nothing that the receiver wrote, except its address.
 func (e *Error) Error() string {
 	if len(e.text) <= maxText {
 		return e.text
@@ -55,8 +55,8 @@ func (e *Error) Error() string {
 	return e.text[:cut]
 }
 
-// Unwrap returns the cause, if there is one. Its text may be long and hold what the receiver wrote: show it to the
-// operator only.
+// Unwrap returns the cause, if there is one. Its text may be long and contain what the receiver wrote: show it only to
+// the operator.
 func (e *Error) Unwrap() error { return e.cause }
 
 // errClosed means that this side ended the attempt. It wraps context.Canceled, as a cancelled context would.

@@ -68,7 +68,7 @@ func ParseDKIMKey(file []byte) (crypto.Signer, error) {
 	case "PRIVATE KEY":
 		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
 	default:
-		return nil, errors.New("mail: the DKIM file has no private key that is not encrypted")
+		return nil, errors.New("mail: the DKIM file has no unencrypted private key")
 	}
 	if err != nil {
 		return nil, errors.New("mail: the DKIM key cannot be parsed")

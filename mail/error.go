@@ -23,11 +23,11 @@ import (
 const (
 	textUnwritable     = "the message cannot be written"
 	textUnsendable     = "no mail server can take the address"
-	textInternational  = "the mail server takes no international addresses"
+	textInternational  = "the mail server does not support international addresses"
 	textCanceled       = "the attempt was canceled"
 	textBusy           = "no connection to the mail server was free in time"
 	textClosed         = "the mailer is closed"
-	textUnsignable     = "the sender's domain is too long to be signed for"
+	textUnsignable     = "the sender's domain is too long for a DKIM signature"
 	textFolder         = "the mail cannot be written to its folder: "
 	textSettings       = "the mailer's settings cannot be used"
 	textConnect        = "connecting to the mail server failed: "
@@ -36,8 +36,8 @@ const (
 	textGreeting       = "the mail server refused the connection"
 	textNoMechanism    = "the mail server offers no way to sign in that can be used"
 	textSignIn         = "the mail server refused user and password"
-	textSignInLater    = "the mail server cannot sign in anybody for now"
-	textSignInFirst    = "the mail server wants a user and a password"
+	textSignInLater    = "the mail server cannot sign in users for now"
+	textSignInFirst    = "the mail server requires a user and a password"
 	textSender         = "the mail server refused the sender"
 	textRecipient      = "the mail server refused the recipient"
 	textRecipientLater = "the mail server refused the recipient for now"
@@ -46,7 +46,7 @@ const (
 	textClosing        = "the mail server closed the connection"
 	textLost           = "the connection to the mail server was lost"
 	textSilent         = "the mail server did not answer in time"
-	textProtocol       = "the mail server answered something that is no reply"
+	textProtocol       = "the mail server sent an invalid reply"
 )
 
 // The codes of replies that are about the server, whatever command they reply to (RFC 5321, RFC 4954).

@@ -97,7 +97,7 @@ const (
 )
 
 func (c *benchCommand) Run(ctx context.Context, p *program) error {
-	outlivePipe() // The bench removes what it made, even if nobody reads its output any more.
+	outlivePipe() // The bench removes what it made, even after its output was closed.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	endAtNext(ctx, stop)

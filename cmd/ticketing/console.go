@@ -14,9 +14,8 @@ import (
 	"github.com/floatgate/ticketing/console"
 )
 
-// openConsole makes the console of a server, unless a flag says that there is none, or it would be served over plain
-// HTTP to other machines. The secret is that of the console at its issuer. The mailer is nil if the server sends no
-// mails.
+// openConsole makes the console of a server, unless a flag turns it off, or it would be served over plain HTTP to other
+// machines. The secret is that of the console at its issuer. The mailer is nil if the server sends no mails.
 func (s *serving) openConsole(r *running, secret string, mailer ticketing.Mailer, listening net.Addr) error {
 	oidc, err := s.oidc(secret)
 	if err != nil || s.NoConsole {
@@ -29,7 +28,7 @@ func (s *serving) openConsole(r *running, secret string, mailer ticketing.Mailer
 	}
 	origin := s.WebOrigin.origin
 	if origin == "" {
-		// Passkeys need a name, so the console is at localhost if that leads to the listener.
+		// Passkeys need a host name, so the console is at localhost if that leads to the listener.
 		if local, ok := localhostOrigin(r.transport.scheme(), listening); ok {
 			origin = local
 		} else {
@@ -47,7 +46,7 @@ func (s *serving) openConsole(r *running, secret string, mailer ticketing.Mailer
 	return nil
 }
 
-// logConsole says where the console is, or why there is none.
+// logConsole logs the address of the console, or why there is none.
 func (s *serving) logConsole(ctx context.Context, r *running) {
 	switch {
 	case r.console != nil:

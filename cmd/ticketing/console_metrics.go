@@ -31,7 +31,7 @@ func newConsoleMetrics(registry *prometheus.Registry) *consoleMetrics {
 	return m
 }
 
-// observe counts an answer of the console. A request for no page has an empty route.
+// observe counts a response of the console. The route is empty if no page has the path.
 func (m *consoleMetrics) observe(ctx context.Context, sent console.Answer) {
 	m.requests.WithLabelValues(sent.Method, sent.Route, strconv.Itoa(sent.Status), string(sent.Code)).Inc()
 	m.duration.WithLabelValues(sent.Method, sent.Route, statusClass(sent.Status)).Observe(sent.Duration.Seconds())

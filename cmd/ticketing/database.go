@@ -125,8 +125,7 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 // errNoPath is the error for SQLite without a file.
 var errNoPath = badValue("--database: SQLite needs the path of a file, as in sqlite:ticketing.db; memory: needs none")
 
-// named returns the error for a database that could not be opened. It is a bad value if the database's name is at
-// fault.
+// named returns the error for a database that could not be opened. It is a bad value if the database's name is wrong.
 func named(err error) error {
 	if errors.Is(err, store.ErrDSN) {
 		return badValue("--database: %s", after(err, store.ErrDSN))

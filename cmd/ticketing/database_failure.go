@@ -9,7 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// writeHint says what to do about a file that cannot be written.
+// writeHint returns what to do about a file that cannot be written.
 func writeHint(err error) string {
 	if errors.Is(err, syscall.ENOSPC) {
 		return "free some space and try again"
@@ -17,12 +17,12 @@ func writeHint(err error) string {
 	return "let this user write to the folder, or choose another one with --database"
 }
 
-// sqliteReason says why a SQLite database cannot be used, and what to do.
+// sqliteReason returns why a SQLite database cannot be used, and what to do.
 func sqliteReason(err error) string {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return of.Err.Error()
 	}
-	const primary = 0xff // Other bits say more than a person needs.
+	const primary = 0xff // Other bits give details that a person does not need.
 	native, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return "it cannot be read or written"

@@ -67,7 +67,7 @@ const (
 	demoBuyerName = "Ada Obi"
 )
 
-// stage is everything that a sale needs.
+// stage is everything that a sale needs, ready to use.
 type stage struct {
 	companyID, eventID uuid.UUID
 	key                string
@@ -258,7 +258,8 @@ func findDemoCompany(ctx context.Context, op ticketing.Operator) (ticketing.Comp
 }
 
 // issueDemoKey issues a key. A company can have at most two active keys, so keys of earlier demos are revoked to make
-// room: all of them if the shop needs one, too. Else it is the oldest, and that of a shop only if there is no other.
+// room. If the shop needs a key, too, these are all of them. Otherwise it is the oldest one; a shop's key is revoked
+// only if there is no other.
 func issueDemoKey(
 	ctx context.Context, op ticketing.Operator, companyID uuid.UUID, shop *demoShop,
 ) (string, error) {
@@ -437,7 +438,7 @@ func (c *demoCommand) show(
 	return outputError(err)
 }
 
-// describeEnded writes what stays after a demo that ended.
+// describeEnded writes what remains after a demo that has ended.
 func (p *program) describeEnded(text *bytes.Buffer, set stage) {
 	if p.Database == inMemory {
 		text.WriteString("\nThe demo has ended, and its database in memory is gone. Without --once it serves the API and a " +
@@ -461,8 +462,8 @@ func (p *program) listening(companyID uuid.UUID) string {
 // shellWord returns a text as one word of a shell.
 func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// curl returns a request as a command to paste into a shell. With an authority it trusts that file alone. The other
-// arguments contain no quotes.
+// curl returns a request as a command to paste into a shell. With an authority the command trusts only that file. The
+// other arguments contain no quotes.
 func curl(authority, url, key, idempotencyKey string, body any) string {
 	trusts := ""
 	if authority != "" {

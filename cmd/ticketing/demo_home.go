@@ -12,7 +12,7 @@ import (
 // demoShown is how many of the newest orders the page of a demo shows.
 const demoShown = 5
 
-// hiddenKey stands for the API key on pages that are read from elsewhere.
+// hiddenKey stands for the API key on pages that are read from another machine.
 const hiddenKey = "YOUR_API_KEY"
 
 // demoHome is what the page at "/" needs to show a demo.
@@ -36,14 +36,14 @@ type homeDemo struct {
 	Quote, Checkout    string // the calls to copy
 }
 
-// homeOrder is a row of the orders. It names no buyer: the page needs no credential.
+// homeOrder is a row of the orders. It names no buyer, since the page needs no credential.
 type homeOrder struct {
 	ID, Gross, Status string
 	Tickets           int
 	At                time.Time
 }
 
-// show reads what was sold. The calls have the API key only for a reader on this machine.
+// show reads what was sold. The calls contain the API key only for a reader on this machine.
 func (d *demoHome) show(ctx context.Context, local bool) (*homeDemo, error) {
 	caller := ticketing.TrustedCaller(d.set.companyID, ticketing.AllGrants()...)
 	event, err := d.svc.GetEvent(ctx, caller, d.set.eventID)

@@ -34,7 +34,7 @@ func (c *demoCommand) mailFolder(p *program) string {
 	return filepath.Join(cmp.Or(p.getenv("TMPDIR"), os.TempDir()), "ticketing-mail-"+uuid.NewString())
 }
 
-// setDemoSender sets a mail sender if there is none, so that sales get mails.
+// setDemoSender sets a mail sender if there is none, so that sales make mails.
 func setDemoSender(ctx context.Context, op ticketing.Operator) error {
 	_, err := op.GetMailSender(ctx)
 	if errors.Is(err, ticketing.CodeNotFound) {
@@ -49,8 +49,8 @@ const (
 	demoMailPause = 10 * time.Millisecond
 )
 
-// findDemoMail waits until the mail of an order was written, and returns its file. The file is nil if the mail is not
-// in the folder after some time: it cannot be written, or another server of this database has sent it.
+// findDemoMail waits until the mail of an order was written, and returns its file. The file is nil if the mail does not
+// appear in the folder in time: it cannot be written, or another server of this database has sent it.
 func findDemoMail(
 	ctx context.Context, op ticketing.Operator, folder string, orderID uuid.UUID,
 ) (*string, error) {

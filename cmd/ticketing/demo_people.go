@@ -18,8 +18,8 @@ const (
 	demoAdministratorName = "Tunde Bello"
 )
 
-// addDemoPeople makes an owner of the company and an administrator of the platform. Those of an earlier demo keep the
-// roles that they have now.
+// addDemoPeople adds an owner of the company and an administrator of the platform. Those of an earlier demo keep their
+// current roles.
 func addDemoPeople(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) error {
 	_, err := op.AddMember(ctx, companyID, ticketing.AddMemberParams{
 		Email: demoOwner, Name: demoOwnerName, Role: ticketing.RoleOwner,
@@ -58,7 +58,7 @@ func (c *demoCommand) signInLinks(
 	return links, nil
 }
 
-// String says how to see the console.
+// String returns how to open the console.
 func (l demoLinks) String() string {
 	if l.owner == nil {
 		return ""

@@ -24,7 +24,7 @@ const (
 	demoShopKey   = "demo-shop"
 	demoPictures  = "https://images.example"
 	demoPicture   = demoPictures + "/highlife.jpg"
-	shopPicture   = "/picture.svg" // of the shop itself, which a page may show over HTTPS alone
+	shopPicture   = "/picture.svg" // of the shop itself, since a page may show pictures over HTTPS only
 	shopCheckTime = 30 * time.Second
 )
 
@@ -38,7 +38,7 @@ type demoShop struct {
 	why       string   // why there is no shop, for a person
 }
 
-// openShop listens for the shop, before anything else is done. With --once there is none.
+// openShop listens for the shop before anything else happens. With --once there is none.
 func (c *demoCommand) openShop(ctx context.Context, p *program) (*demoShop, error) {
 	if c.TLS && (c.TLSCert != "" || c.TLSKey != "") {
 		return nil, badValue("--tls: makes a certificate; leave out --tls-cert and --tls-key, or --tls")
@@ -63,7 +63,7 @@ func (c *demoCommand) openShop(ctx context.Context, p *program) (*demoShop, erro
 	return set, nil
 }
 
-// namedHosts returns the hosts of addresses that are neither empty nor all addresses.
+// namedHosts returns the hosts of addresses, without empty ones and those that mean all addresses.
 func namedHosts(addresses ...string) []string {
 	var hosts []string
 	for _, address := range addresses {
@@ -76,8 +76,8 @@ func namedHosts(addresses ...string) []string {
 	return slices.Compact(hosts)
 }
 
-// keep writes the files of a certificate that --tls made. It is called once the demo sells, so that a demo that is
-// refused leaves none.
+// keep writes the files of a certificate that --tls made. It is called once the demo sells, so that a refused demo
+// leaves none.
 func (s *demoShop) keep() (err error) {
 	if s.made != nil {
 		s.authority, err = s.made.keep()
@@ -102,9 +102,9 @@ func (s *demoShop) closeListener() {
 // sells reports whether there is a shop.
 func (s *demoShop) sells() bool { return s.listener != nil && s.why == "" }
 
-// serve serves the shop until stop is called, which drains it: first the website, whose requests call the API, and then
-// the API. It calls the API over HTTP, as a website elsewhere would. It uses a listener of its own for that, so that
-// its buyers do not count against the rate limit of the demo's user.
+// serve serves the shop until stop is called, which drains first the website, whose requests call the API, and then the
+// API. The website calls the API over HTTP, like a website elsewhere. It uses its own listener for that, so that its
+// buyers do not count against the rate limit of the demo's user.
 func (s *demoShop) serve(
 	ctx context.Context, c *demoCommand, r *running, key string,
 ) (stop func() error, err error) {
@@ -128,7 +128,7 @@ func (s *demoShop) serve(
 	}
 	handler, err := shop.New(shop.Config{
 		Upstream: remote, WebOrigin: r.webOrigin, Secure: s.transport.certificate != nil,
-		// The certificate is for more names than this origin's, such as localhost, where it is another origin.
+		// The certificate is also for other names than this origin's, such as localhost, which is another origin.
 		Pictures: []string{demoPictures, s.origin}, Logger: r.logger,
 	})
 	if err != nil {
@@ -150,8 +150,8 @@ func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger) *
 	return server
 }
 
-// issueShopKey issues the embed key of the shop. If keys that no demo issued leave no room for it, there is no shop,
-// and its why says so.
+// issueShopKey issues the embed key of the shop. If keys of others leave no room for it, there is no shop, and its why
+// gives the reason.
 func (s *demoShop) issueShopKey(ctx context.Context, op ticketing.Operator, companyID uuid.UUID) (string, error) {
 	if s.listener == nil {
 		return "", nil
@@ -165,9 +165,9 @@ func (s *demoShop) issueShopKey(ctx context.Context, op ticketing.Operator, comp
 	return issued.Key, err
 }
 
-// picture returns the address of the picture of the demo's event. Over HTTPS it is one of the shop's own, which is
-// there without a network. A page over plain HTTP has to do without one: pictures of events are on HTTPS alone. Without
-// a shop it is empty.
+// picture returns the address of the picture of the demo's event. Over HTTPS the shop serves the picture itself, so it
+// works without a network. Over plain HTTP there is none, since pictures of events must be on HTTPS. Without a shop it
+// is empty.
 func (s *demoShop) picture() string {
 	switch {
 	case s.listener == nil:
@@ -182,7 +182,7 @@ func (s *demoShop) picture() string {
 	return picture
 }
 
-// String says where the shop is, and what a browser needs for it.
+// String returns where the shop is, and what a browser needs for it.
 func (s *demoShop) String() string {
 	var text strings.Builder
 	if s.why != "" {

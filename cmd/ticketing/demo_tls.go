@@ -30,8 +30,8 @@ const (
 // keeps them in PATH.tls beside the database, so that a browser needs to trust the authority only once. Any other demo
 // has new ones in a folder for temporary files, which goes with the demo.
 //
-// The authority's private key is kept nowhere, and its certificate is for these hosts alone. So a browser that trusts
-// it trusts this one certificate.
+// The authority's private key is stored nowhere, and its certificate is for these hosts only. So a browser that trusts
+// the authority trusts only this one certificate.
 type demoTLS struct {
 	certificate tls.Certificate
 	files       map[string][]byte // what is still to be written, by its name

@@ -23,7 +23,7 @@ func (*healthCommand) Help() string {
 A server with --tls-cert needs --operator-addr for it.`
 }
 
-// probeTimeout is longer than a server takes to find out whether it is ready.
+// probeTimeout is longer than a server takes to check whether it is ready.
 const probeTimeout = readyTimeout + time.Second
 
 func (c *healthCommand) Run(ctx context.Context, p *program) error {

@@ -31,11 +31,11 @@ var homeTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("home").Parse(homeSource))
 })
 
-// homeTimeout bounds how long the page at "/" waits for what it shows of a demo.
+// homeTimeout limits how long the page at "/" waits for the records of a demo.
 const homeTimeout = 2 * time.Second
 
 // home serves the page at "/", and redirects /docs, /guide and /openapi.json to the API's. All links are relative to
-// the page, so they hold behind a proxy that adds a path of its own.
+// the page, so they also work behind a proxy that adds a path.
 type home struct {
 	page   homePage
 	plain  func() webfile.File // the page without a demo, which is made once
@@ -107,7 +107,7 @@ func (h *home) before(next http.Handler) http.Handler {
 	})
 }
 
-// serve sends the page. That of a demo is made for each request.
+// serve sends the page. That of a demo is rendered for each request.
 func (h *home) serve(w http.ResponseWriter, r *http.Request) {
 	webpage.SetHeaders(w.Header(), webpage.Policy)
 	w.Header().Set("Cache-Control", "no-cache")
@@ -136,8 +136,8 @@ func render(page homePage) webfile.File {
 	return webfile.New(text.Bytes())
 }
 
-// isLocal reports whether a request comes from a browser on this machine that was led to an address of this machine.
-// Neither a proxy nor a site elsewhere whose name leads here makes such a request.
+// isLocal reports whether a request comes from a browser on this machine that uses an address of this machine. Requests
+// through a proxy, and those to another site's name that leads here, do not.
 func isLocal(r *http.Request) bool {
 	for _, forwarded := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host"} {
 		if len(r.Header[forwarded]) > 0 {

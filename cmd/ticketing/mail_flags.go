@@ -40,8 +40,8 @@ type mailer interface {
 	ticketing.MailRenderer
 }
 
-// open returns what the mails are sent with, at most rate of them a second, and a function that closes it. The mailer
-// is nil if the flags name none.
+// open returns the mailer, which sends at most rate mails a second, and a function that closes it. The mailer is nil if
+// the flags name none.
 func (f *mailerFlags) open(rate int) (mailer, func(), error) {
 	closed := func() {}
 	switch {
@@ -77,7 +77,7 @@ func (f *mailerFlags) config(rate int) *mail.SMTPConfig {
 // badMailer returns the error for settings that package mail refuses. Its errors repeat no URL and no key.
 func badMailer(err error) error { return badValue("%s", strings.TrimPrefix(err.Error(), "mail: ")) }
 
-// check refuses settings of a mail server where none is named.
+// check refuses settings of a mail server if none is named.
 func (f *mailerFlags) check() error {
 	for _, flag := range []struct {
 		name, needs    string
@@ -96,7 +96,7 @@ func (f *mailerFlags) check() error {
 	return nil
 }
 
-// check refuses settings that mean nothing without another.
+// check refuses settings that have no effect without another.
 func (f *mailFlags) check() error {
 	if f.MailRate != 0 && f.server() == "" {
 		return &usageError{text: "--mail-rate needs --smtp, which is missing"}
@@ -120,8 +120,8 @@ func (f *mailFlags) configure(cfg *ticketing.Config, m *mailMetrics) (func(), er
 	return closeMailer, nil
 }
 
-// warn logs a warning if the platform has a mail sender and this server can send nothing. Another server may send, but
-// that one cannot be seen from here: --no-mail says so.
+// warn logs a warning if the platform has a mail sender and this server cannot send mails. Another server may send
+// them, which this one cannot know: --no-mail says so.
 func (f *mailFlags) warn(ctx context.Context, op ticketing.Operator, logger *slog.Logger) {
 	if f.NoMail || f.server() != "" || f.MailFolder != "" {
 		return

@@ -49,5 +49,5 @@ func newMailMetrics(registry *prometheus.Registry) *mailMetrics {
 	return m
 }
 
-// sends registers what only a server that sends mails can know. Another one would always report zero.
+// sends registers the metrics that only a server that sends mails can know. Any other server would always report zero.
 func (m *mailMetrics) sends() { m.registry.MustRegister(m.backlog, m.waiting) }

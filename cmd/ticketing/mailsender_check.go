@@ -30,7 +30,7 @@ const (
 	checkedSMTP   = "smtp"
 )
 
-// mailCheck is the result of one check. Text says what was found, or what is missing.
+// mailCheck is the result of one check. Text is what was found, or what is missing.
 type mailCheck struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
@@ -106,7 +106,7 @@ func (r *mailChecked) addRecord(name, kind, domain string, records []string) {
 	}
 }
 
-// lookupText says why records could not be looked up.
+// lookupText returns why records could not be looked up.
 func lookupText(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsTimeout {
@@ -143,8 +143,8 @@ func (f *mailerFlags) checkMailer(ctx context.Context, checked *mailChecked) err
 	return nil
 }
 
-// mailText returns what failed about a mail. A [ticketing.MailError] holds no address and no password; of any other
-// error nothing is known.
+// mailText returns what failed about a mail. A [ticketing.MailError] contains no address and no password; other errors
+// might, so their text is not shown.
 func mailText(err error) string {
 	failed, ok := errors.AsType[*ticketing.MailError](err)
 	switch {
@@ -204,7 +204,7 @@ func (c *mailSenderTest) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		// Only now: a folder is created, and that is not to happen beside a database that is not there.
+		// Only now, since a folder is created, and that must not happen if the database does not exist.
 		sender, closeMailer, err := c.open(0)
 		if err != nil {
 			return err

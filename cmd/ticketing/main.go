@@ -31,7 +31,7 @@ func main() {
 }
 
 // run runs the program and returns its exit status. It uses only its arguments and what the command line names. A
-// server that it runs drains when ctx ends, as on a signal.
+// server that it runs drains when ctx ends, for example on a signal.
 func run(
 	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
 ) int {

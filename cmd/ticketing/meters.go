@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// meters forwards to Prometheus what only the service knows: what it sold, what waits, and more of webhooks and mails.
-// Of webhooks these are the deliveries that failed for good, and the age of the backlog; of mails, all. The service
-// also calls a function of the host for each delivery or mail that failed for good, but skips some if that function is
-// slow. So a counter there would be incomplete.
+// meters passes to Prometheus what only the service knows: what it sold, what waits, and some metrics of webhooks and
+// mails. Of webhooks these are the deliveries that failed for good, and the age of the backlog; of mails, all. For each
+// delivery or mail that failed for good the service also calls a function of the host, but skips calls if that function
+// is slow. So a counter there would be incomplete.
 type meters struct {
 	noop.MeterProvider
 
@@ -204,7 +204,7 @@ type plainObservable struct {
 	*observable
 }
 
-// callback is a function that reads gauges. Where it fails, they are missing.
+// callback is a function that reads gauges. If it fails, they are missing.
 type callback struct {
 	read   metric.Callback
 	gauges []*observable

@@ -63,7 +63,7 @@ func (c *migrateCommand) preview(ctx context.Context, p *program) (err error) {
 	return p.showPreview(false, pending, placements)
 }
 
-// previewNew prints what a migration would do where there is no SQLite database yet.
+// previewNew prints what a migration would do without an existing SQLite database.
 func (p *program) previewNew() error {
 	path := strings.TrimPrefix(p.Database, sqlitePrefix)
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
@@ -76,8 +76,8 @@ func (p *program) previewNew() error {
 	return p.showPreview(true, all, nil)
 }
 
-// placements returns what would be distributed: with --distribute, and by the migrations of a database whose tables are
-// distributed already.
+// placements returns the tables that would be distributed: with --distribute, and by the migrations of a database whose
+// tables are already distributed.
 func (c *migrateCommand) placements(ctx context.Context, opened *store.Store) ([]store.Placement, error) {
 	if c.Distribute == "" {
 		if distributed, err := opened.Distributed(ctx); err != nil || !distributed {

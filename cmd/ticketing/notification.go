@@ -181,10 +181,10 @@ func (c *notificationResend) Run(ctx context.Context, p *program) error {
 	}
 }
 
-// chosen reports whether the flags say which orders of a company are meant.
+// chosen reports whether the flags select orders of a company.
 func (c *notificationResend) chosen() bool { return c.Status.failed || c.Missing }
 
-// unconfirmed reports whether the command must ask for confirmation: if it sends the mails of many.
+// unconfirmed reports whether the command must ask for confirmation: if it sends many mails.
 func (c *notificationResend) unconfirmed() bool {
 	return !c.Yes && c.Order.UUID == uuid.Nil && c.Company.given() && c.chosen() && c.To == ""
 }
@@ -213,7 +213,7 @@ func (c *notificationResend) resendMany(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		ctx, stop := interruptible(ctx) // Only from here on: at the question a signal ends the process.
+		ctx, stop := interruptible(ctx) // Only from here on: during the question a signal ends the process.
 		defer stop()
 		result, err := op.ResendNotifications(ctx, c.Company.UUID, params)
 		bar.end()
@@ -242,7 +242,7 @@ func (v *notificationStatus) UnmarshalText(text []byte) error {
 	}
 }
 
-// failedStatus is the only status that mails of many are sent again from.
+// failedStatus is the only status of mails that are sent again in bulk.
 type failedStatus struct{ failed bool }
 
 func (v *failedStatus) UnmarshalText(text []byte) error {

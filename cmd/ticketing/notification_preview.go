@@ -52,7 +52,7 @@ func (c *notificationPreview) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// previewFile is a file that a mail is written to, in the form that its name asks for.
+// previewFile is a file that a mail is written to. The ending of its name selects the form.
 type previewFile struct {
 	path   string
 	format func(ticketing.Mail) ([]byte, error)

@@ -15,12 +15,12 @@ type issuerFlags struct {
 	OIDCClientSecretFile secretFile `help:"File that holds the secret of the console at the issuer." name:"oidc-client-secret-file" placeholder:"FILE"`
 }
 
-// oidcSecret is the variable with the secret of the console at its issuer. No flag has it: everybody on the machine can
-// see a command line.
+// oidcSecret is the variable with the secret of the console at its issuer. There is no flag for it, since everybody on
+// the machine can see a command line.
 const oidcSecret = "TICKETING_OIDC_CLIENT_SECRET"
 
-// oidc returns the issuer that the flags name, and nil if they name none. It refuses what means nothing without another
-// flag.
+// oidc returns the issuer that the flags name, and nil if they name none. It refuses flags that have no effect without
+// another.
 func (f *issuerFlags) oidc(secret string) (*console.OIDC, error) {
 	file := f.OIDCClientSecretFile.text
 	if file != "" && secret != "" {

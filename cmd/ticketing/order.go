@@ -100,7 +100,7 @@ func (c orderEnd) asked(ctx context.Context, p *program, op ticketing.Operator, 
 	})
 }
 
-// scannedOf says how many of an order's tickets were scanned.
+// scannedOf returns how many of an order's tickets were scanned, in words.
 func scannedOf(order ticketing.OrderDetail) string {
 	switch n := scanned(order); n {
 	case 0:

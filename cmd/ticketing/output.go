@@ -168,7 +168,7 @@ func accessHint(err error) string {
 	}
 }
 
-// withoutPackages removes package names from a message. To a person it is all one program.
+// withoutPackages removes package names from a message. They mean nothing to a person.
 func withoutPackages(message string) string {
 	return strings.NewReplacer("ticketing/store: ", "", "ticketing: ", "").Replace(message)
 }

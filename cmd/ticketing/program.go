@@ -182,7 +182,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	}
 	p.flags = &line.flags
 	p.references = references(parsed.Selected())
-	// Not a default of the flag, with which the parser would take it for given.
+	// It is not a default of the flag, which the parser would treat as given.
 	p.Database = cmp.Or(p.DatabaseFile.text, p.Database, sqlitePrefix+"ticketing.db")
 	p.SecretKey = cmp.Or(p.SecretKeyFile.text, p.SecretKey)
 	if err := p.refuseUnconfirmed(parsed.Selected()); err != nil {
@@ -191,7 +191,7 @@ func (p *program) run(ctx context.Context, args []string) error {
 	return parsed.Run()
 }
 
-// helpWidth is how wide a line of help is, in characters.
+// helpWidth is the width of a line of help, in characters.
 const helpWidth = 80
 
 // grammar returns the parser of a command line.
@@ -218,7 +218,7 @@ func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
 
 // joinNegativeValues makes "--flag -5" one word, "--flag=-5". The parser takes every word with a leading hyphen for a
 // flag and would report a usage error. A next word that begins with two hyphens, or is itself a flag, is not joined:
-// there the value is missing.
+// then the value is missing.
 func joinNegativeValues(program *kong.Node, args []string) []string {
 	valued, short := map[string]bool{}, map[string]bool{}
 	_ = kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
@@ -283,7 +283,7 @@ func formatParserText(text string) string {
 var missingArgument = regexp.MustCompile(`expected "(?:\[)?([A-Z]+)(?: \.\.\.\])?"`)
 
 // foldLine breaks a line of help that is too long before separators, such as those before the flags of an example. Each
-// part but the last ends with a mark.
+// part except the last ends with a mark.
 func foldLine(line, mark string, separators ...string) string {
 	const indent = "      "
 	var folded strings.Builder
@@ -293,7 +293,7 @@ func foldLine(line, mark string, separators ...string) string {
 			at = max(at, strings.LastIndex(line[:helpWidth-len(mark)], separator))
 		}
 		if at <= len(indent) {
-			break // The first word is too long, and stays.
+			break // The first word is too long, and is kept.
 		}
 		folded.WriteString(line[:at] + mark + "\n")
 		line = indent + strings.TrimPrefix(line[at:], " ")

@@ -13,12 +13,12 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// reference is an argument that is looked up once the database is open.
+// reference is an argument that is looked up after the database was opened.
 type reference interface {
 	resolve(ctx context.Context, op ticketing.Operator) error
 }
 
-// references returns the arguments and flags of a command that have to be looked up.
+// references returns the arguments and flags of a command that must be looked up.
 func references(command *kong.Node) []reference {
 	var found []reference
 	add := func(value *kong.Value) {
@@ -66,7 +66,7 @@ func (v *companyRef) resolve(ctx context.Context, op ticketing.Operator) error {
 	return err
 }
 
-// shortID is the id of something that a short list holds, the beginning of its id, or a name that the list has.
+// shortID is the id of a record in a short list, the beginning of its id, or a name in the list.
 type shortID struct {
 	uuid.UUID
 
@@ -81,7 +81,7 @@ func (v *shortID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// shortestBeginning is the shortest beginning of an id that stands for it.
+// shortestBeginning is the length of the shortest beginning of an id that can stand for it.
 const shortestBeginning = 4
 
 // findRecord returns the record that a text names, by its id, the beginning of its id, or its name. what is the word for

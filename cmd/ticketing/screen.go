@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// screen is what a program knows of the terminal that an output goes to.
+// screen is what the program knows about the terminal of an output.
 type screen struct {
 	terminal bool
 	columns  int // 0: not a terminal, or of unknown width
@@ -22,7 +22,7 @@ func (p *program) screen() screen {
 		s.columns = screenColumns(file)
 	}
 	kind := p.getenv("TERM")
-	// A console of Windows may print the escapes themselves.
+	// A console of Windows may print the escape sequences themselves.
 	s.color = p.getenv("NO_COLOR") == "" && kind != "" && kind != "dumb" && runtime.GOOS != "windows"
 	return s
 }

@@ -179,7 +179,7 @@ func syncDirectory(path string) error {
 }
 
 // secretFile is the text of a file that holds a secret, without the white space around it. Its owner and mode are not
-// checked: service managers and container engines hand secrets over in files of several owners and modes, and as links.
+// checked: service managers and container engines provide secrets in files with various owners and modes, and as links.
 type secretFile struct{ text string }
 
 func (v *secretFile) UnmarshalText(path []byte) error {

@@ -120,7 +120,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 // may do so too.
 const signalEcho = time.Second
 
-// endAtNext makes the next signal end the process at once, from signalEcho after the end of ctx.
+// endAtNext makes the next signal end the process at once. It begins signalEcho after the end of ctx.
 func endAtNext(ctx context.Context, stop func()) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, stop) })
 }

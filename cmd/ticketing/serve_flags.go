@@ -86,15 +86,15 @@ func (v *logFormat) UnmarshalText(text []byte) error {
 	}
 }
 
-// logLevel is the least level that is logged.
+// logLevel is the lowest level that is logged.
 type logLevel struct {
 	slog.Level
 
 	given bool
 }
 
-// or returns the level for a log. Where none was given, a terminal gets no line for each request: it would be mixed
-// with what a person types there.
+// or returns the level for a log. Without a given level a terminal gets no line for each request: it would mix with
+// what a person types there.
 func (v logLevel) or(log io.Writer) slog.Level {
 	if !v.given && onTerminal(log) {
 		return slog.LevelWarn

@@ -52,8 +52,8 @@ func newServer(handler http.Handler, logger *slog.Logger) *server {
 	return s
 }
 
-// drain accepts no new requests and waits for the requests in flight. It gives up those that do not arrive completely
-// within pendingBodyTimeout, and cuts the others off when ctx ends.
+// drain accepts no new requests and waits for the requests in flight. It gives up on those that do not arrive
+// completely within pendingBodyTimeout, and cuts the others off when ctx ends.
 func (s *server) drain(ctx context.Context) error {
 	late := time.AfterFunc(pendingBodyTimeout, s.bodies.cutOff)
 	defer late.Stop()

@@ -32,7 +32,8 @@ func newStoreMetrics(registry *prometheus.Registry) *storeMetrics {
 			Help: "Statements of the store that failed, by name and reason. Many of them run again, and succeed.",
 		}, []string{"statement", "reason"}),
 	}
-	// Those that every transaction runs start at zero, so that the first increment is visible as a change.
+	// The metrics of statements that every transaction runs start at zero, so that the first increment is visible as a
+	// change.
 	for _, reason := range failureReasons() {
 		m.failures.WithLabelValues("begin", reason)
 		m.failures.WithLabelValues("commit", reason)
@@ -69,13 +70,13 @@ func failureReason(err error) string {
 	}
 }
 
-// databaseFiles are the sizes of the files of a SQLite database, read when Prometheus asks.
+// databaseFiles are the sizes of the files of a SQLite database, read when Prometheus scrapes them.
 type databaseFiles struct {
 	path string
 	size *prometheus.Desc
 }
 
-// watchFiles registers the sizes of the files of a SQLite database. Any other database has none here.
+// watchFiles registers the sizes of the files of a SQLite database. Any other database has no files here.
 func (m *metrics) watchFiles(name string) {
 	if path, isSQLite := strings.CutPrefix(name, sqlitePrefix); isSQLite {
 		m.registry.MustRegister(databaseFiles{path, prometheus.NewDesc("ticketing_database_file_bytes",

@@ -41,7 +41,7 @@ func times(title string) column    { return column{title: title, kind: timeKind}
 func numbers(title string) column  { return column{title: title, kind: numberKind} }
 func states(title string) column   { return column{title: title, kind: stateKind} }
 
-// optional returns the column as one that is left out where the terminal is too narrow.
+// optional returns the column as one that is left out if the terminal is too narrow.
 func (c column) optional() column {
 	c.extra = true
 	return c
@@ -49,14 +49,15 @@ func (c column) optional() column {
 
 const (
 	cellGap    = "  "
-	readable   = 12 // width at which a shortened text still says something
+	readable   = 12 // width at which a shortened text is still useful
 	narrowest  = 4
 	shortestID = 8
 	dayHours   = 24
 )
 
-// table prints rows in aligned columns. On a terminal it fits its width: times become relative, ids that commands take by
-// their beginning are shortened, then texts, and then optional columns are left out. Elsewhere it prints all as it is.
+// table prints rows in aligned columns. On a terminal it fits its width: times become relative, ids that commands take
+// by their beginning are shortened, then texts, and then optional columns are left out. On any other output it prints
+// everything unchanged.
 type table struct {
 	out     *bufio.Writer
 	columns []column
@@ -220,7 +221,7 @@ func (t *table) shrink(l *layout, least int) bool {
 	return true
 }
 
-// leaveOut leaves the last optional column out. It reports whether there was one.
+// leaveOut removes the last optional column. It reports whether there was one.
 func (t *table) leaveOut(l *layout) bool {
 	for i := len(l.shown) - 1; i >= 0; i-- {
 		if t.columns[l.shown[i]].extra {
@@ -255,7 +256,8 @@ func (t *table) uniqueLength() int {
 	return length
 }
 
-// relativeTime formats a time by its distance from now, such as "5m ago" and "in 3d". Days that are far away are dates.
+// relativeTime formats a time by its distance from now, such as "5m ago" and "in 3d". Distant days are formatted as
+// dates.
 func relativeTime(at, now time.Time) string {
 	const longest = 100 * dayHours * time.Hour
 	distance := now.Sub(at)
@@ -278,7 +280,7 @@ func relativeTime(at, now time.Time) string {
 	return "in " + text
 }
 
-// shorten returns a text that is at most so wide. What is left out is marked.
+// shorten returns a text of at most the given width. A shortened text ends with a mark.
 func shorten(text string, limit int) string {
 	if textWidth(text) <= limit {
 		return text

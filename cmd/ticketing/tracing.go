@@ -35,21 +35,21 @@ import (
 type tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
-	proxies  []netip.Prefix // whose traceparent is believed
+	proxies  []netip.Prefix // whose traceparent is trusted
 	system   attribute.KeyValue
 }
 
 const (
-	// flushTimeout is the longest that the end of a server waits for its collector.
+	// flushTimeout is the longest time that a server waits for its collector when it ends.
 	flushTimeout = 5 * time.Second
 	// traceLogInterval is the minimum time between two warnings about the collector.
 	traceLogInterval = time.Minute
-	// longestTraceError is the length at which an error is cut: a collector chooses its text.
+	// longestTraceError is the length at which an error is cut, since its text may come from a collector.
 	longestTraceError = 300
 )
 
-// openTracing begins to send spans if the environment names a collector. The SDK reads the rest of its settings from the
-// environment by itself.
+// openTracing starts to send spans if the environment names a collector. The SDK itself reads the rest of its settings
+// from the environment.
 func (p *program) openTracing(
 	ctx context.Context, proxies []netip.Prefix, failures prometheus.Counter, logger *slog.Logger,
 ) (*tracing, error) {
@@ -58,7 +58,7 @@ func (p *program) openTracing(
 		return nil, err
 	}
 	warnings := &traceWarnings{logger: logger}
-	// What the SDK finds wrong in its variables is reported here. It is one handler for the process.
+	// This reports what the SDK finds wrong in its variables. There is one handler for the process.
 	otel.SetErrorHandler(warnings)
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *program) traceEndpoint() (string, error) {
 	}
 }
 
-// tracerProvider returns what the service sends its spans to.
+// tracerProvider returns the provider for the spans of the service.
 func (t *tracing) tracerProvider() trace.TracerProvider {
 	if t == nil {
 		return nil
@@ -136,7 +136,7 @@ func (t *tracing) logger(logger *slog.Logger) *slog.Logger {
 	return slog.New(tracedLog{logger.Handler()})
 }
 
-// flush sends the spans that wait, until a time at most, and sends none from then on.
+// flush sends the waiting spans, within a time limit, and sends none from then on.
 func (t *tracing) flush(ctx context.Context, until time.Time, logger *slog.Logger) {
 	if t == nil {
 		return
@@ -152,8 +152,8 @@ func (t *tracing) flush(ctx context.Context, until time.Time, logger *slog.Logge
 
 // requests returns a handler with a span for each request. The handler names it, see nameSpan.
 //
-// A request continues the trace of its traceparent only if it comes from a trusted proxy. Anybody else could make the
-// server sample whatever they send, and join strangers' traces: their trace is a link.
+// A request continues the trace of its traceparent only if it comes from a trusted proxy. Otherwise anybody could make
+// the server sample their requests, and join the traces of others. Their trace becomes a link.
 func (t *tracing) requests(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -185,7 +185,7 @@ func (t *tracing) trusts(remote string) bool {
 	})
 }
 
-// spanMethod keeps methods that a client invents out of spans.
+// spanMethod keeps made-up methods out of spans.
 func spanMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -232,7 +232,7 @@ func (t *tracing) statement(ctx context.Context, statement store.Statement) {
 	span.End(trace.WithTimestamp(now))
 }
 
-// reportedExporter counts the exports that fail, and logs them at intervals.
+// reportedExporter counts failed exports, and logs them at intervals.
 type reportedExporter struct {
 	sdktrace.SpanExporter
 
@@ -249,7 +249,7 @@ func (e reportedExporter) ExportSpans(ctx context.Context, spans []sdktrace.Read
 	return nil
 }
 
-// traceWarnings logs what goes wrong with traces, once a minute at most. It is the SDK's error handler.
+// traceWarnings logs failures of tracing, once a minute at most. It is the SDK's error handler.
 type traceWarnings struct {
 	logger *slog.Logger
 

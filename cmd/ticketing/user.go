@@ -97,7 +97,7 @@ type userShow struct{ emailArg }
 
 func (*userShow) Help() string { return `    ticketing user show ada@lagos.example` }
 
-// person is a user with what they are and how they sign in.
+// person is a user with their roles and the ways they sign in.
 type person struct {
 	UserID    uuid.UUID              `json:"userId"`
 	Email     string                 `json:"email"`
@@ -137,7 +137,7 @@ func (c *userShow) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// describePerson returns a user with what they are.
+// describePerson returns a user with their roles.
 func describePerson(
 	ctx context.Context, accounts ticketing.Accounts, op ticketing.Operator, user ticketing.User,
 ) (person, error) {

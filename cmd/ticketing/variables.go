@@ -55,7 +55,7 @@ func (p *program) warn(text string) {
 	fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))
 }
 
-// nearest returns the name that is most like a misspelled one, or "" if none is like it.
+// nearest returns the name that is most similar to a misspelled one, or "" if none is similar.
 func nearest(misspelled string, names []string) string {
 	const farthest = 2
 	best, least := "", farthest+1
@@ -67,7 +67,7 @@ func nearest(misspelled string, names []string) string {
 	return best
 }
 
-// editDistance returns how many letters have to be added, removed or replaced to make one text of the other.
+// editDistance returns how many letters must be added, removed or replaced to turn one text into the other.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

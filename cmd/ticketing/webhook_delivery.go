@@ -154,7 +154,7 @@ func (c *webhookReplay) Run(ctx context.Context, p *program) error {
 	}
 }
 
-// narrowed reports whether the flags select less than every past delivery.
+// narrowed reports whether the flags select fewer than all past deliveries.
 func (c *webhookReplay) narrowed() bool { return !c.Since.IsZero() || c.Status.DeliveryStatus != "" }
 
 // unconfirmed reports whether the command must ask for confirmation: for a valid replay of many.
@@ -182,7 +182,7 @@ func (c *webhookReplay) replayMany(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		ctx, stop := interruptible(ctx) // Only from here on: at the question a signal ends the process.
+		ctx, stop := interruptible(ctx) // Only from here on: during the question a signal ends the process.
 		defer stop()
 		result, err := op.ReplayDeliveries(ctx, c.Company.UUID, ticketing.ReplayParams{
 			DeliveryFilter: c.filter(), Rate: int(c.Rate),

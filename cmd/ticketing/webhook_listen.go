@@ -128,7 +128,7 @@ func (c *webhookListen) ask(
 	return op.TailWebhooks(ctx, c.Company.UUID, place, followBatch)
 }
 
-// isTransient reports whether an error may go away by itself after a while.
+// isTransient reports whether an error may disappear by itself after a while.
 func isTransient(err error) bool {
 	return errors.Is(err, ticketing.ErrUnavailable) || errors.Is(err, ticketing.ErrBusy) ||
 		errors.Is(err, context.DeadlineExceeded)
