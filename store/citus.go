@@ -11,15 +11,15 @@ import (
 
 // Citus distributes tables over nodes. All rows of a company are on one node, since every table of a company is
 // distributed by company and colocated with ticketing_companies. So a transaction of one company runs on one node, and
-// foreign keys between its tables hold there. So does every unique key, since each contains the company. What a user
-// signs in with is distributed by user, all of one on one node. Other tables that belong to no company, and the
-// directory that finds one, are reference tables, of which each node has a copy: they are small, and are read far more
-// often than written.
+// foreign keys between its tables hold there. So does every unique key, since each contains the company. The tables of
+// sign-ins are distributed by user, so that all rows of one user are on one node. Other tables that belong to no
+// company, and the directory that maps an API key to its company, are reference tables, of which each node has a copy:
+// they are small, and are read far more often than written.
 //
 // The catalogue, the functions and the settings are those of Citus 11.0 to 14.0. They are in the schema pg_catalog,
 // which the statements name.
 
-// ErrNotDistributable is returned by [Store.Distribute] on a database that belongs to no cluster.
+// ErrNotDistributable is the error of [Store.Distribute] on a database that belongs to no cluster.
 var ErrNotDistributable = errors.New("ticketing/store: the database cannot be distributed")
 
 // placement is how the rows of a table are placed on a cluster.
@@ -27,7 +27,7 @@ type placement struct {
 	table string
 	// column is the column of the company or of the user; empty for a reference table.
 	column string
-	// with is the table with which it is colocated; empty for the first one of those that are.
+	// with is the table with which it is colocated; empty for the first of the colocated tables.
 	with string
 }
 
@@ -64,9 +64,9 @@ func placements() []placement {
 }
 
 const (
-	// anchor is the table with which those of companies are colocated.
+	// anchor is the table with which the tables of companies are colocated.
 	anchor = "ticketing_companies"
-	// userAnchor is the table with which those of users are colocated.
+	// userAnchor is the table with which the tables of users are colocated.
 	userAnchor = "ticketing_sessions"
 )
 
@@ -81,17 +81,17 @@ func (p placement) statement() string {
 }
 
 // clusterSettings apply in a transaction that changes tables of a cluster. By default Citus sends such changes to the
-// shards of a node over several connections at once. These do not see each other's changes, so Citus refuses to where
-// foreign keys are involved: sequential means one connection per node. Citus also calls all triggers unsafe, since one
-// could write to another node; the triggers of the store only refuse.
+// shards of a node over several connections at once. These do not see each other's changes, so Citus refuses changes
+// that involve foreign keys. Sequential means one connection for each node. Citus also considers all triggers unsafe,
+// since one could write to another node; the triggers of the store only refuse.
 const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
 	"SET LOCAL citus.enable_unsafe_triggers TO on; "
 
 // Distribute distributes the tables over a Citus cluster by company or user, in one transaction. It skips tables that
 // are distributed already, so it is safe to repeat. From then on [Store.Migrate] distributes the tables that a
-// migration adds. Existing rows are copied to their nodes while writers wait, and the local copies stay on the disk
-// until an operator removes them: Distribute is meant for tables that are empty or small. A database without the
-// extension is [ErrNotDistributable].
+// migration adds. Writers wait while existing rows are copied to their nodes. The local copies stay on the disk until
+// an operator removes them, so Distribute is meant for tables that are empty or small. On a database without the
+// extension it fails with [ErrNotDistributable].
 //
 // It must run on the coordinator, after the database was migrated.
 func (s *Store) Distribute(ctx context.Context) error {
@@ -125,7 +125,7 @@ type Placement struct {
 }
 
 // Undistributed returns the tables that [Store.Distribute] would distribute after [Store.Migrate], in its order. It
-// changes nothing, and fails as Distribute does. Where the tables are distributed already, these are the tables that
+// changes nothing, and fails as Distribute does. If the tables are distributed already, it returns the tables that
 // Migrate will add.
 func (s *Store) Undistributed(ctx context.Context) ([]Placement, error) {
 	engine, err := s.distributable()
@@ -149,8 +149,8 @@ func (s *Store) Undistributed(ctx context.Context) ([]Placement, error) {
 	return missing, nil
 }
 
-// Distributed reports whether the tables are distributed over a cluster, so that [Store.Migrate] distributes those that
-// it adds.
+// Distributed reports whether the tables are distributed over a cluster. If so, [Store.Migrate] distributes the tables
+// that it adds.
 func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	engine, ok := s.engine.(*postgresEngine)
 	if !ok || !engine.distributed {
@@ -163,7 +163,7 @@ func (s *Store) Distributed(ctx context.Context) (bool, error) {
 	return isDistributed(there), nil
 }
 
-// isDistributed reports whether the tables of a company are distributed, by how each table is.
+// isDistributed reports whether the tables of companies are distributed. there is how each table is distributed.
 func isDistributed(there map[string]string) bool {
 	return there[anchor] != "" && there[anchor] != singleShard
 }
@@ -181,8 +181,8 @@ func (s *Store) distributable() (*postgresEngine, error) {
 	return engine, nil
 }
 
-// distributed reports whether the table is distributed as it should be, by how it is found. It fails if the table is
-// distributed in another way.
+// distributed reports whether the table is distributed as it should be. found is how it is distributed. It fails if the
+// table is distributed in another way.
 func (p placement) distributed(found string) (bool, error) {
 	kind := "reference"
 	if p.column != "" {
@@ -251,8 +251,8 @@ func (e *postgresEngine) extended(ctx context.Context) (found bool, err error) {
 // schema.
 const singleShard = "single-shard"
 
-// spread returns how each table is distributed: "distributed", "reference", [singleShard], or empty if it is not. The
-// kind of a table that Citus manages on the coordinator alone is empty, too.
+// spread returns how each table is distributed: "distributed", "reference", [singleShard], or empty if it is not. A
+// table that Citus manages on the coordinator alone has the empty kind, too.
 func (e *postgresEngine) spread(ctx context.Context, conn bun.IConn) (map[string]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT c.relname,
 			CASE WHEN p.logicalrelid IS NULL THEN ''

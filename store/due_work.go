@@ -13,15 +13,15 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// workScan describes how one kind of work is found: the index it waits in, its owner's columns, and the condition that
-// it is due.
+// workScan describes how to find one kind of work: the index in which it waits, the columns of its owner, and the
+// condition that it is due.
 type workScan struct {
 	kind driver.WorkKind
 	// name is the prefix of the names of the steps through the index.
 	name, table string
 	index       string // a partial one; empty: the primary key
 	open        string // the condition of the index
-	// columns identify the owner and begin the index; after holds their values after which the list starts.
+	// columns identify the owner and begin the index; after holds the values after which the list starts.
 	columns []string
 	after   []any
 	due     string // the condition of work that is due
@@ -29,7 +29,7 @@ type workScan struct {
 	order   string // the other columns of the index; the first is a time
 }
 
-// workScansFor returns no elements for an unknown kind.
+// workScansFor returns the scans for a kind of work, or none for an unknown kind.
 func workScansFor(after driver.DueWork, at time.Time) []workScan {
 	w := workScan{
 		kind: after.Kind, columns: []string{"company_id"}, after: []any{after.CompanyID}, due: "1 = 1",
@@ -60,7 +60,7 @@ func workScansFor(after driver.DueWork, at time.Time) []workScan {
 		w.open = "status <> 'PENDING'"
 		w.due, w.args, w.order = "finished_at < ?", []any{at.UnixMilli()}, "finished_at, number, copy"
 	case driver.WorkCount:
-		// It has no time; DueWork leaves out the number that takes its place.
+		// This kind has no time. DueWork ignores the number in its place.
 		w.name, w.table, w.index, w.open = "count", "ticketing_sales_progress", openProgress, "uncounted > 0"
 		w.order = "uncounted"
 	default:
@@ -79,8 +79,8 @@ func (w workScan) fromClause(engine engine) string {
 }
 
 // nextPlace writes the columns of the first work after a place. Each column is a subquery of its own, since a scalar
-// subquery returns one column. Each looks first within the same company and then in later ones, since for a pair SQLite
-// would read all rows that are equal to the pair.
+// subquery returns one column. Each looks first within the same company and then in later ones: for a comparison of
+// pairs, SQLite would read all rows whose pair is equal.
 func (w workScan) nextPlace(engine engine, place ...string) string {
 	columns := strings.Join(w.columns, ", ")
 	next := make([]string, len(w.columns))
@@ -102,8 +102,8 @@ func (w workScan) nextPlace(engine engine, place ...string) string {
 	return strings.Join(next, ", ")
 }
 
-// dueSince writes the time of the longest overdue work at a place, NULL if none is due. ORDER BY names the rest of the
-// index's columns. With OFFSET 0 they keep the planner of PostgreSQL from reading the work of all places at once.
+// dueSince writes the time of the longest overdue work at a place, or NULL if none is due. ORDER BY names the rest of
+// the index's columns. With OFFSET 0 this keeps the planner of PostgreSQL from reading the work of all places at once.
 func (w workScan) dueSince(engine engine, place string) string {
 	same := make([]string, len(w.columns))
 	for i, column := range w.columns {
@@ -119,9 +119,8 @@ func (w workScan) timeColumn() string {
 	return first
 }
 
-// withSteps writes a recursive query that goes from one company, or endpoint, to the next through the index. So a long
-// queue of one costs no more than a short one. The steps count the places with due work, and stop when there are as
-// many as the limit.
+// withSteps writes a recursive query that steps from one company, or endpoint, to the next through the index. So a long
+// queue of one costs no more than a short one. The steps count the places with due work and stop at the limit.
 func (w workScan) withSteps(engine engine, limit int) (text string, args []any) {
 	columns := strings.Join(w.columns, ", ")
 	from := w.name + "_from"
@@ -141,7 +140,7 @@ func (w workScan) withSteps(engine engine, limit int) (text string, args []any) 
 	return text, append(slices.Concat(w.after, w.args), limit)
 }
 
-// selectFound writes the query for the places that the steps found. The LIMIT is never reached: it makes the database
+// selectFound writes the query for the places that the steps found. Its LIMIT is never reached. It makes the database
 // compute since once for each place, and not a second time for the condition.
 func (w workScan) selectFound(engine engine, limit int) (text string, args []any) {
 	return "SELECT ?, " + w.outputColumns() + " FROM (SELECT " + strings.Join(w.columns, ", ") + ", " +
@@ -169,7 +168,7 @@ func (w workScan) outputColumns() string {
 }
 
 // DueWork returns which companies and endpoints have due work, by kind, company and endpoint. A distributed engine
-// cannot step across its nodes, so it gets the plain query.
+// cannot step across its nodes, so it runs the plain query.
 func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.DueWork, error) {
 	scan := func(row *sql.Rows, d *driver.DueWork) error {
 		err := row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
@@ -207,7 +206,7 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 	return due, err
 }
 
-// Waiting counts the work of each kind through the index that it waits in. The order keeps the planner of PostgreSQL on
+// Waiting counts the work of each kind through the index in which it waits. ORDER BY keeps the planner of PostgreSQL on
 // that index, also while its statistics are those of a long queue.
 func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit int) ([]driver.Waiting, error) {
 	if len(kinds) == 0 {

@@ -42,22 +42,22 @@ type traits struct {
 	migrations string
 	// grouping is how calls are grouped best.
 	grouping driver.Grouping
-	// bindsValues is set if the values of a statement are bound and its text is kept prepared. Otherwise they are
-	// literals in the text.
+	// bindsValues is set if the values of a statement are bound and its text is kept prepared. Otherwise the text contains
+	// the values as literals.
 	bindsValues bool
-	// batchesWrites is set if writes wait and travel together, in one message before the next read or the end.
+	// batchesWrites is set if writes wait and are sent together, in one message before the next read or the end.
 	batchesWrites bool
 	// multiStatement is set if a message may hold further statements next to the one that returns rows.
 	multiStatement bool
-	// locksBeside is set if a query that joins other tables can lock the rows of one, see appendHeads.
+	// locksBeside is set if a query that joins other tables can lock only the rows of one table, see appendHeads.
 	locksBeside bool
-	// namesCompany is set if a query names its company as a value. Otherwise the value is hidden from the planner,
-	// which would expect few rows of a company that it does not know.
+	// namesCompany is set if a query contains its company as a value. Otherwise the value is hidden from the planner,
+	// which would expect few rows for a company that is not in its statistics.
 	namesCompany bool
 	// indexedBy is set if a query may name the index that the planner has to use.
 	indexedBy bool
-	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same,
-	// but passes over rows that are locked already. Both are empty where there are no row locks.
+	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same, but
+	// skips rows that are locked already. Both are empty where there are no row locks.
 	rowLock, skipLocked string
 	// folded returns the expression of a column's folded name, by which an index orders companies and events. See
 	// [driver.FoldedName].
@@ -65,18 +65,18 @@ type traits struct {
 	// byCodePoint follows a text column in a query that uses an index by code point, where the column itself has the
 	// order of the database's locale.
 	byCodePoint string
-	// companySums joins each company with its sums of a period, as FROM and WHERE. The values are the event, the beginning
-	// and the end of the period, and the progress of the companies that are left out.
+	// companySums joins each company with its sums of a period, as FROM and WHERE. Its arguments are the event, the
+	// beginning and the end of the period, and the progress of the companies that are left out.
 	companySums string
 }
 
-// notReset is the condition that the sums of a company mean something.
+// notReset is the condition that the sums of a company are valid.
 const notReset = ` WHERE NOT EXISTS (
 	SELECT 1 FROM ticketing_sales_progress p WHERE p.company_id = c.id AND p.uncounted = ?)`
 
 // useIndex returns the clause after a table's name that makes the planner use this index instead of the primary key.
-// SQLite needs it for a table that is stored in its primary key: without statistics it considers that the cheaper
-// access path, however long the table is.
+// SQLite needs it for a table that is stored in its primary key: without statistics it considers a scan of that key
+// cheaper, however long the table is.
 func (t traits) useIndex(index string) string {
 	if !t.indexedBy {
 		return ""
@@ -90,21 +90,21 @@ type connections interface {
 	reader() bun.IConn
 	// snapshot returns a connection whose statements all see one moment. release returns it to the pool.
 	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
-	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the options
-	// allow. inFlight reports which of the claims another process holds.
+	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the options allow.
+	// inFlight reports which of the claims another process holds.
 	begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error)
 	// identify reads the identity of the store's tables, which bind uses to distinguish them from the tables of any
 	// other store.
 	identify(ctx context.Context) error
-	// bind returns the same engine within a host's transaction, which was begun on pool, nil if that is not known. Its
-	// begin sets a savepoint.
+	// bind returns the same engine within a host's transaction, which was begun on pool; pool is nil if it is not known.
+	// The begin of that engine sets a savepoint.
 	bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error)
 	// beginMigration begins a transaction after waiting until no other process migrates.
 	beginMigration(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// hasMigrations reports whether the table of migrations exists.
 	hasMigrations(ctx context.Context, conn bun.IConn) (bool, error)
-	// query runs a statement, calls scan with the rows of its result and closes them. exec returns the number of rows
-	// that a statement wrote.
+	// query runs a statement, calls scan with the rows of its result and closes them. exec returns the number of rows that
+	// a statement wrote.
 	query(ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error) error
 	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
 	// classify translates an error of the driver into its meaning for the store.
@@ -114,7 +114,7 @@ type connections interface {
 	close() error
 }
 
-// syntax writes what each dialect writes in its own way, for speed or for a plan that holds whatever the planner knows.
+// syntax writes the SQL that differs between the dialects, for speed or for a plan that does not depend on statistics.
 type syntax interface {
 	// appendExpecting adds a statement that fails if it does not change this number of rows.
 	appendExpecting(to *builder, statement *builder, records int)
@@ -123,7 +123,7 @@ type syntax interface {
 	// appendInRows writes the condition that the columns equal those of one row of the set.
 	appendInRows(to *builder, of set)
 	// appendKeyedRows writes the rows of a table whose columns equal those of a row of the set. They are looked up through
-	// the table's index, whatever the planner's statistics say.
+	// the table's index, whatever the planner's statistics are.
 	appendKeyedRows(to *builder, of keyedRows)
 	// appendInsert writes the INSERT of the rows.
 	appendInsert(to *builder, table string, of set)
@@ -137,9 +137,9 @@ type syntax interface {
 	// company. The columns of the set are company_id, id and version.
 	appendTerms(to *builder, of set, at int64)
 	// appendHeads writes the query for wallets, w, and the last entry of each, e. With lock it locks the wallets, where
-	// locksBeside is set. An entry that was written while the statement waited for a lock is then missing.
+	// locksBeside is set. It then misses an entry that was written while the statement waited for a lock.
 	appendHeads(to *builder, wallets set, lock bool)
-	// appendLock writes a SELECT so that it locks its rows; it writes nothing where there are no row locks. It reports
-	// whether the statement returns no rows, so that it can travel with one that reads.
+	// appendLock writes a SELECT so that it locks its rows. It writes nothing where there are no row locks. It reports
+	// whether the statement returns no rows, so that one message can carry it together with a read.
 	appendLock(to *builder, statement *builder) (silent bool)
 }

@@ -20,26 +20,26 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// ErrNotMigrated is returned if the database lacks migrations of this version: [Store.Migrate] applies them.
+// ErrNotMigrated is the error for a database that lacks migrations of this version: [Store.Migrate] applies them.
 var ErrNotMigrated = errors.New("ticketing/store: the database is not migrated")
 
-// ErrSchema is returned for a database that this version must not change: a newer version migrated it, or a migration
+// ErrSchema is the error for a database that this version must not change: a newer version migrated it, or a migration
 // was edited after it had been applied.
 var ErrSchema = errors.New("ticketing/store: the schema of the database is not one of this version")
 
-// ErrNoDatabase is returned by [Open] if Config.MustExist is set and the SQLite database does not exist or is an empty
+// ErrNoDatabase is the error of [Open] if Config.MustExist is set and the SQLite database does not exist or is an empty
 // file.
 var ErrNoDatabase = errors.New("ticketing/store: there is no database")
 
-// ErrDSN is returned for a database URL that cannot be parsed. The error that wraps it gives the reason and repeats
+// ErrDSN is the error for a database URL that cannot be parsed. The error that wraps it gives the reason and repeats
 // nothing of the URL, which may contain a password.
 var ErrDSN = errors.New("ticketing/store: malformed database URL")
 
-// ErrAccess is returned if the server denies what the store needs: a wrong password, a database that does not exist, a
-// missing privilege of the role. The error that wraps it says which.
+// ErrAccess is the error for a server that denies what the store needs: a wrong password, a database that does not
+// exist, a missing privilege of the role. The error that wraps it gives the reason.
 var ErrAccess = errors.New("ticketing/store: the database refuses access")
 
-// ErrUnsupported is returned for a server that the store does not support, such as a PostgreSQL that is too old.
+// ErrUnsupported is the error for a server that the store does not support, such as a PostgreSQL that is too old.
 var ErrUnsupported = errors.New("ticketing/store: the database is not one that the store works on")
 
 // transientError is a transient failure: another run may succeed.
@@ -57,7 +57,7 @@ func (e *lostError) Error() string {
 func (e *lostError) Unwrap() error        { return e.err }
 func (e *lostError) Is(target error) bool { return target == driver.ErrUnavailable }
 
-// translate adds which statement failed, and what the error means to the module.
+// translate adds the name of the failed statement, and the meaning of the error for the module.
 func (s *Store) translate(name string, err error) error {
 	if err == nil {
 		return nil
@@ -106,8 +106,8 @@ func (e *sqlError) Error() string {
 	return "PostgreSQL refused the statement (SQLSTATE " + e.state + ")"
 }
 
-// shardName matches what a partition or a shard adds to the name of its table. Citus truncates a long name and adds a
-// hash of it.
+// shardName matches the suffix that the name of a partition or a shard has after the name of its table. Citus truncates
+// a long name and adds a hash of it.
 var shardName = regexp.MustCompile(`(?:_[0-9a-f]{8})?_[0-9]+$|_p?[0-9]+(_|$)`)
 
 // plainName returns the name of a constraint without the prefix of the tables and without the suffix of a shard.
@@ -201,7 +201,7 @@ func (e *postgresEngine) classify(err error) error {
 	switch {
 	case connecting && state == "42704":
 		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrDSN, detail)
-	case connecting && state == "22023": // The message repeats the value.
+	case connecting && state == "22023": // The message repeats the value of the setting.
 		return fmt.Errorf("%w: an option of the URL has a value that the server refuses (SQLSTATE %s)", ErrDSN, state)
 	case connecting:
 		return fmt.Errorf("%w: %w", ErrAccess, &sqlError{state})
@@ -281,7 +281,7 @@ func brokenConstraint(err *sqlite.Error) string {
 	case sqlite3.SQLITE_CONSTRAINT_DATATYPE:
 		return "datatype_check"
 	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-		return "fkey" // SQLite does not report which.
+		return "fkey" // SQLite does not report which foreign key.
 	default:
 		return what // A CHECK by its name, a trigger by the message it raises.
 	}

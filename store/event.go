@@ -73,7 +73,8 @@ func (s *session) FindEvent(ctx context.Context, event uuid.UUID) (driver.Event,
 		Where("id = ?", id(event)).Limit(1))))
 }
 
-// ListEvents returns a page of a company's events, newest first. The public API asks it, so it is text.
+// ListEvents returns a page of a company's events, newest first. The public API calls it, so its SQL is written by
+// hand.
 func (s *session) ListEvents(
 	ctx context.Context, ask driver.EventQuery,
 ) ([]driver.Event, error) {
@@ -91,7 +92,7 @@ func (s *session) ListEvents(
 		append(args, max(ask.Limit, 0))...)
 }
 
-// DueEvents returns published events that have ended, the longest overdue first.
+// DueEvents returns published events that are due to end, the longest overdue first.
 func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]driver.EventRef, error) {
 	scan := func(row *sql.Rows, ref *driver.EventRef) error {
 		return row.Scan((*id)(&ref.CompanyID), (*id)(&ref.ID))

@@ -77,8 +77,8 @@ func (tx *transaction) DispatchFacts(ctx context.Context, facts []driver.Fact, h
 }
 
 // LeaseFacts leases a company's oldest free facts until a time. They are selected once (MATERIALIZED), so that never
-// more are leased than the limit. The subquery hides the limit from the planner, which therefore reads the facts in the
-// order of the index. With a known limit, and a queue that it believes to be short, it would read and sort all of them.
+// more are leased than the limit. The subquery hides the limit from the planner, so the planner reads the facts in the
+// order of the index. If it knew the limit and believed the queue to be short, it would read and sort all of them.
 func (tx *transaction) LeaseFacts(
 	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
 ) ([]driver.Fact, error) {
@@ -121,7 +121,7 @@ func (tx *transaction) mark(ctx context.Context, name string, facts []driver.Fac
 }
 
 // PruneFacts removes a company's oldest facts up to the first that is not handled. Unlike other removals, it waits for
-// rows that another transaction has locked: skipping them would remove newer facts before older ones.
+// rows that another transaction has locked: if it skipped them, it would remove newer facts before older ones.
 func (tx *transaction) PruneFacts(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {

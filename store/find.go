@@ -13,14 +13,14 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// recordPart is the query for where a record of a kind is kept. Its first value is the id.
+// recordPart is the query for the place of a record of a kind. Its first value is the id.
 type recordPart struct {
 	kind driver.RecordKind
 	text string
 }
 
-// recordParts returns the queries in the order of the kinds. Each table has an index that begins with the id, and the
-// directory has the companies of keys.
+// recordParts returns the queries in the order of the kinds. Each table has an index that begins with the id. The
+// directory has the companies of API keys.
 func recordParts() []recordPart {
 	const of = ", company_id FROM ticketing_"
 	return []recordPart{
@@ -37,8 +37,8 @@ func recordParts() []recordPart {
 	}
 }
 
-// FindRecords asks all kinds in one statement. On a distributed engine it asks each in its own, since one statement
-// cannot read tables that are distributed in different ways.
+// FindRecords looks for all kinds in one statement. On a distributed engine it runs one statement for each kind, since
+// a statement cannot read tables that are distributed in different ways.
 func (s *session) FindRecords(ctx context.Context, ask driver.RecordQuery) ([]driver.FoundRecord, error) {
 	scan := func(row *sql.Rows, r *driver.FoundRecord) error {
 		return row.Scan((*string)(&r.Kind), (*id)(&r.CompanyID))

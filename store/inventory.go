@@ -19,7 +19,7 @@ func tierFields(t *driver.Tier) []any {
 
 func scanTier(row *sql.Rows, t *driver.Tier) error { return row.Scan(tierFields(t)...) }
 
-// amongTiers returns the end of a condition on a company and an event, for the named tiers or for all (nil). It reports
+// amongTiers returns the end of a condition on a company and an event, for the named tiers or for all (nil). It returns
 // false if the list of names is empty, so that no query is needed.
 func amongTiers(tier string, event driver.EventRef, names []string) (string, []any, bool) {
 	args := []any{event.CompanyID, event.ID}
@@ -59,8 +59,8 @@ func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit 
 		event.CompanyID, event.ID, max(limit, 0))
 }
 
-// CountEvents adds the batches of each event. Each is read on its own: for a list of events PostgreSQL may read the
-// batches of all.
+// CountEvents adds up the batches of each event. It reads each event on its own: for a list of events PostgreSQL may
+// read the batches of all events.
 func (s *session) CountEvents(
 	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
 ) ([]driver.EventCount, error) {
@@ -101,7 +101,7 @@ func (s *session) PriceList(
 	scan := func(rows *sql.Rows, r *row) error {
 		return rows.Scan(&r.status, &r.band.Tier, (*int64)(&r.band.UnitPrice), &r.band.Available)
 	}
-	// The event's row comes first: no tier has an empty name. The UNION lets each half be planned on its own.
+	// The event's row comes first, because no tier has an empty name. With UNION each half is planned on its own.
 	text := "SELECT status, '' AS tier, 0 AS unit_price, 0 AS available " +
 		"FROM ticketing_events WHERE id = ? AND company_id = ?"
 	args := []any{event.ID, event.CompanyID}

@@ -24,7 +24,7 @@ type mailSenderFields struct {
 
 func (m mailSenderModel) record() driver.MailSender { return driver.MailSender(m.mailSenderFields) }
 
-// MailSender returns the last version. The condition makes SQLite step to it from the end of the key.
+// MailSender returns the last version. The condition makes SQLite search for it from the end of the key.
 func (s *session) MailSender(ctx context.Context) (driver.MailSender, error) {
 	return firstRow(find(ctx, s, "MailSender", mailSenderModel.record,
 		s.newSelect().Where("version >= ?", integer(1)).Apply(page("version DESC", 1))))

@@ -78,7 +78,8 @@ func (s *session) ListMembers(
 		Apply(page("user_id", limit)))
 }
 
-// ListMemberships returns what a user is in companies, by the ids of the companies, without those that removed them.
+// ListMemberships returns a user's memberships in companies, by the ids of the companies, without those that were
+// removed.
 func (s *session) ListMemberships(
 	ctx context.Context, userID uuid.UUID, limit int,
 ) ([]driver.Member, error) {

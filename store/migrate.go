@@ -28,7 +28,7 @@ type Migration struct {
 	SQL string
 	// Checksum is the SHA-256 of the step, in hexadecimal. It never changes after a release.
 	Checksum string
-	// Notes says what an operator wants to know before the step is applied.
+	// Notes are what an operator wants to know before applying the step.
 	Notes MigrationNotes
 }
 
@@ -55,8 +55,8 @@ func Migrations(dialect string) ([]Migration, error) {
 }
 
 // Migrate brings the schema to that of this version, each migration in a transaction of its own. Any number of
-// processes may call it at once: one of them applies each step, and all return when the last one is done. It refuses a
-// database that a newer version migrated with [ErrSchema].
+// processes may call it at once: one of them applies each step, and all return when the last one is done. If a newer
+// version migrated the database, it fails with [ErrSchema].
 func (s *Store) Migrate(ctx context.Context) error {
 	if _, err := s.Apply(ctx); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (s *Store) Migrate(ctx context.Context) error {
 	return s.ready(ctx)
 }
 
-// Apply is like Migrate, and returns the names of the migrations that this process applied, in order. Those that other
-// processes applied while it waited are not included.
+// Apply is like Migrate, and returns the names of the migrations that this process applied, in order. It leaves out
+// those that other processes applied while it waited.
 func (s *Store) Apply(ctx context.Context) (applied []string, err error) {
 	for complete := false; ; {
 		pending, err := s.Pending(ctx)
@@ -116,7 +116,7 @@ func (s *Store) changeSchema(
 		return s.translate(name, err)
 	}
 	defer release()
-	// The transaction is ended even if the caller has left.
+	// The transaction must end even if the caller has left.
 	ctx = context.WithoutCancel(ctx)
 	if err = change(ctx, conn); err == nil {
 		_, err = conn.ExecContext(ctx, "COMMIT")
@@ -130,8 +130,8 @@ func (s *Store) changeSchema(
 	return err
 }
 
-// PendingMigrations returns the migrations that the database lacks, oldest first. It changes nothing. A database that a
-// newer version migrated, or of which an applied migration was changed, is [ErrSchema].
+// PendingMigrations returns the migrations that the database lacks, oldest first. It changes nothing. It fails with
+// [ErrSchema] if a newer version migrated the database, or if an applied migration was changed.
 func (s *Store) PendingMigrations(ctx context.Context) ([]Migration, error) {
 	return s.pending(ctx, s.engine.reader())
 }

@@ -1,23 +1,23 @@
 package store
 
-// MigrationNotes says what an operator wants to know of a migration before applying it. The texts are sentences.
+// MigrationNotes are what an operator wants to know about a migration before applying it. The texts are sentences.
 type MigrationNotes struct {
 	// Changes is what the migration changes.
 	Changes string
 	// Takes is how long it takes, and what waits meanwhile.
 	Takes string
-	// Blocks lists the existing tables that it locks until it commits, in the order of their names. With PostgreSQL
-	// others can read and write all other tables meanwhile. It is empty with SQLite, where all writers wait and readers
-	// go on.
+	// Blocks lists the existing tables that it locks until it commits, in the order of their names. With PostgreSQL other
+	// transactions can read and write all other tables meanwhile. It is empty with SQLite, where all writers wait and
+	// readers continue.
 	Blocks []TableLock
-	// Older is what becomes of servers of the version before that go on after the migration.
+	// Older is what happens to servers of the version before that continue to run after the migration.
 	Older string
 }
 
 // TableLock is how a migration locks a table.
 type TableLock struct {
 	Table string
-	// Reads reports whether those who read wait, too. Those who write do.
+	// Reads reports whether readers wait, too. Writers always wait.
 	Reads bool
 }
 

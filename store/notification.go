@@ -59,8 +59,8 @@ func (s *session) OrderNotifications(
 }
 
 // notificationsOf returns the table and the condition of a query, without its order. Only pending, failed and cancelled
-// notifications have an index: all but those that were sent are few. SQLite matches such an index by the text of its
-// condition.
+// notifications have an index, because they are few. Sent ones are many. SQLite matches such an index by the text of
+// its condition.
 func (s *session) notificationsOf(ask driver.NotificationQuery) (from string, args []any) {
 	var index string
 	where, args := " WHERE company_id = ?", []any{ask.CompanyID}
@@ -94,7 +94,7 @@ func (s *session) notificationsOf(ask driver.NotificationQuery) (from string, ar
 	default:
 		condition("status = ?", string(ask.Status))
 	}
-	// The notifications of one order are few, and the primary key has them together.
+	// An order has few notifications, and they are next to each other in the primary key.
 	if ask.Number != 0 {
 		index = ""
 	}
@@ -105,8 +105,8 @@ func (s *session) notificationsOf(ask driver.NotificationQuery) (from string, ar
 }
 
 // ListNotifications returns a page of a company's notifications, those of the highest order first. It reads the primary
-// key, or the index of a status, backwards. The times of creation are in no index: a query that they leave little of
-// reads the rows between.
+// key, or the index of a status, backwards. No index has the times of creation. So a query whose times select few rows
+// also reads the rows between them.
 func (s *session) ListNotifications(
 	ctx context.Context, ask driver.NotificationQuery,
 ) ([]driver.Notification, error) {
@@ -134,8 +134,8 @@ func (s *session) PrunedNotifications(ctx context.Context, companyID uuid.UUID) 
 		"SELECT number FROM ticketing_notification_prunes WHERE company_id = ?", companyID))
 }
 
-// AppendNotifications inserts notifications, but leaves out those that exist. Rows are inserted in the order of their
-// keys: a transaction waits for another one that inserts the same key, and so two of them never wait for each other.
+// AppendNotifications inserts notifications, but leaves out those that exist. It inserts rows in the order of their
+// keys: a transaction waits for another one that inserts the same key, so the order prevents deadlocks.
 func (tx *transaction) AppendNotifications(ctx context.Context, notifications []driver.Notification) error {
 	notifications = slices.SortedStableFunc(slices.Values(notifications), compareNotifications)
 	return inParts(notifications, func(notifications []driver.Notification) error {
@@ -200,8 +200,8 @@ func (tx *transaction) UpdateNotifications(ctx context.Context, notifications []
 	})
 }
 
-// PruneNotifications removes a company's notifications that were finished first. The highest number among them is kept
-// in the same transaction, if no higher one is kept already.
+// PruneNotifications removes a company's notifications that were finished first. In the same transaction it keeps the
+// highest number among them, unless a higher one is kept already.
 func (tx *transaction) PruneNotifications(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {

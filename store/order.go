@@ -108,7 +108,7 @@ func (s *session) orderPart(ask driver.OrderQuery, status driver.OrderStatus) (s
 }
 
 // indexedOrders returns a page of a buyer's orders. It reads entries of the index from the newest, and looks up the
-// order of each by its number, until the page is full: few orders of a buyer are left out by the other conditions.
+// order of each by its number, until the page is full. The other conditions exclude few orders of a buyer.
 func (s *session) indexedOrders(ctx context.Context, ask driver.OrderQuery) ([]driver.Order, error) {
 	scan := func(row *sql.Rows, number *int64) error { return row.Scan(number) }
 	var found []driver.Order

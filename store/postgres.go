@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// oldestPostgres is the oldest supported version, in PostgreSQL's numeric form. It is the oldest that the project
-	// tests and that PostgreSQL's makers still support.
+	// oldestPostgres is the oldest supported version, in PostgreSQL's numeric form. It is the oldest version that the
+	// project tests and that the PostgreSQL project still supports.
 	oldestPostgres = 140000
 	// statementTimeout is how long a statement of an Update or a View may take. The driver does not cancel a statement,
 	// so the database does, before the driver's read timeout.
@@ -31,8 +31,8 @@ const (
 	// snapshotTimeout is the same within a Snapshot, which may read a company's whole history.
 	snapshotTimeout = 50 * time.Second
 	readTimeout     = 60 * time.Second
-	// maxConnAge bounds the life of a connection: one that was opened on empty tables keeps what it learned of them.
-	// maxConnIdle bounds how long it may be idle.
+	// maxConnAge bounds the life of a connection, because a connection that was opened on empty tables keeps what it
+	// cached about them. maxConnIdle bounds how long it may be idle.
 	maxConnAge  = 10 * time.Minute
 	maxConnIdle = 2 * time.Minute
 )
@@ -46,9 +46,9 @@ type postgresEngine struct {
 	patience time.Duration
 	rowGates bool
 	schema   string
-	// place is the schema of the tables, whether configured or found through the search path.
+	// place is the schema of the tables, which was configured or found through the search path.
 	place string
-	// multiResult is set if the driver returns the rows of one statement among several that travel in one message.
+	// multiResult is set if the driver returns the rows of one of several statements in a message.
 	multiResult bool
 	// distributed is set if the tables are distributed over several nodes.
 	distributed bool
@@ -94,7 +94,7 @@ func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
 var errNotURL = fmt.Errorf("%w: it is not a URL such as postgres://USER:PASSWORD@HOST:5432/NAME; "+
 	"special characters in it are percent-encoded, @ as %%40", ErrDSN)
 
-// connectorFor parses the name of a database.
+// connectorFor parses a database URL.
 func connectorFor(dsn string) (*closingConnector, error) {
 	// The messages of the parser and the driver are left out, since they may contain the password.
 	parsed, err := url.Parse(dsn)
@@ -118,7 +118,7 @@ func connectorFor(dsn string) (*closingConnector, error) {
 	return newClosingConnector(connector), nil
 }
 
-// readOptions parses a name with the driver, which panics on some names.
+// readOptions parses a database URL with the driver, which panics on some.
 func readOptions(dsn string) (options []pgdriver.Option, err error) {
 	defer func() {
 		if recover() != nil {
@@ -179,7 +179,7 @@ type lazyConn struct {
 	reads time.Time // the current read deadline
 }
 
-// SetReadDeadline sets when a read fails. A deadline that is more than 20 s ahead may lag by up to a second.
+// SetReadDeadline sets when a read fails. A deadline more than 20 s in the future may lag by up to a second.
 func (c *lazyConn) SetReadDeadline(at time.Time) error {
 	const far, little = 20 * time.Second, time.Second
 	if later := at.Sub(c.reads); later >= 0 && later < little && time.Until(at) > far {
@@ -241,10 +241,10 @@ func tooOld(version int) error {
 		ErrUnsupported, version/10000, oldestPostgres/10000)
 }
 
-// traits differ on a distributed database, which has to see the company of each statement to find its node.
+// traits differ on a distributed database, which must see the company of each statement to find its node.
 func (e *postgresEngine) traits() traits {
-	// The subquery has the sums of each company read by their key: for a join the planner may read those of all events.
-	// Citus allows no OFFSET there.
+	// The subquery reads the sums of each company by their key: for a join the planner may read those of all events. Citus
+	// allows no OFFSET there.
 	sums := ` FROM ticketing_companies c CROSS JOIN LATERAL (SELECT * FROM ticketing_sales_sums t
 		WHERE t.company_id = c.id AND t.event_id = ? AND t.tier = '' AND t.at >= ? AND t.at < ?`
 	if !e.distributed {
@@ -270,10 +270,10 @@ func (e *postgresEngine) close() error {
 	return e.db.Close()
 }
 
-// byIndex restricts the planner to indexes, since every lookup is by a key. A table that is small, or was small when
-// its statistics were taken, would otherwise be read in full, or a company's part of it by a bitmap scan. A table
-// without an index for a query is still read in full. On paper that costs so much that the planner would compile the
-// plan with JIT first, which takes a quarter of a second.
+// byIndex restricts the planner to indexes, since every lookup is by a key. Without it, the planner may read a whole
+// table that is small, or was small when its statistics were taken, or read all rows of a company by a bitmap scan. A
+// table without an index for a query is still read in full. The planner estimates such a high cost for that that it
+// would compile the plan with JIT first, which takes a quarter of a second.
 const byIndex = readByIndex + "SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; " +
 	"SET LOCAL enable_memoize TO off; "
 
@@ -281,7 +281,7 @@ const byIndex = readByIndex + "SET LOCAL enable_hashjoin TO off; SET LOCAL enabl
 // two microseconds.
 const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
 
-// settings begins a message outside of a transaction of the store's own, or follows BEGIN. The settings are local to
+// settings are sent first in a message outside of a transaction of the store's own, or after BEGIN. They are local to
 // the transaction: a pooler would pass settings of the session to other clients, or lose them.
 func (e *postgresEngine) settings(statement, lock time.Duration) string {
 	var text strings.Builder
@@ -299,8 +299,8 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// query runs a statement. A read on a connection that the pool chooses is sent again if the connection turns out to be
-// dead: after a restart of the database, all idle connections are.
+// query runs a statement. If a read finds its pooled connection dead, it is sent again: after a restart of the
+// database, all idle connections are dead.
 func (e *postgresEngine) query(
 	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
 ) error {
@@ -333,8 +333,8 @@ func (e *postgresEngine) query(
 	}
 }
 
-// queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement:
-// the settings go in a message before.
+// queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement.
+// It sends the settings in a message before.
 func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(*sql.Rows) error) error {
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; " + e.settings(e.statement, e.patience)
 	conn, err := e.start(ctx, begin, e.patience)
@@ -408,9 +408,9 @@ func (e *postgresEngine) start(ctx context.Context, message string, patience tim
 	}
 }
 
-// take waits for a connection that is not reserved, no longer than for a lock. If the patience is shorter than
-// configured, a connection that is still being opened when it ends does not mean that the database is unavailable. The
-// driver would report its timeout as that.
+// take waits for a connection that is not reserved, no longer than for a lock. If a patience shorter than the
+// configured one ends while a connection is being opened, the database is not unavailable, although the driver would
+// report its timeout like that.
 func (e *postgresEngine) take(ctx context.Context, patience time.Duration) (pooledConn, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -436,7 +436,7 @@ func (e *postgresEngine) connect(ctx context.Context, patience time.Duration) (p
 	return pooledConn{conn, give}, nil
 }
 
-// abandon returns a connection whose transaction may have begun to the pool.
+// abandon returns to the pool a connection whose transaction may have begun.
 func (e *postgresEngine) abandon(ctx context.Context, conn pooledConn) {
 	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
 		discard(conn.Conn)

@@ -103,7 +103,7 @@ func (e *postgresEngine) readIdentity(ctx context.Context, conn bun.IConn) (iden
 
 // begin sets a savepoint in the transaction and enters the gates.
 func (e *boundPostgres) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
-	// Cancelling a statement would abort the host's transaction: the lock timeouts end the waiting.
+	// Cancelling a statement would abort the host's transaction, so only the lock timeouts end the waiting.
 	unbroken := context.WithoutCancel(ctx)
 	restore, err := e.checkSettings(unbroken)
 	if err != nil {
@@ -179,7 +179,7 @@ func (e *boundPostgres) checkSettings(ctx context.Context) (restore string, err 
 	return string(text.text), text.err
 }
 
-// trySavepoint is one attempt to begin, which waits for no lock longer than slice.
+// trySavepoint is one attempt to begin. It waits for no lock longer than slice.
 func (e *boundPostgres) trySavepoint(
 	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
 ) ([]bool, error) {
@@ -194,7 +194,7 @@ func (e *boundPostgres) trySavepoint(
 	}
 	first := in
 	if len(in.Exclusive) > 0 && len(in.Keys) > 0 {
-		// Another transaction of the host may hold the gate exclusively, and the key. The claims go first, so that this
+		// Another transaction of the host may hold the gate exclusively, and the key. Take the claims first, so that this
 		// call is refused instead of waiting for the gate.
 		first.Exclusive, first.Shared = nil, nil
 	}

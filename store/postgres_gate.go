@@ -19,8 +19,8 @@ import (
 )
 
 // The gate of a company is an advisory lock of the transaction. Its queue is fair: a writer that takes the gate
-// exclusively waits for those who hold it, but not for those who come later. So a revocation does not starve during a
-// rush. With row locks on the company, those who share the gate would overtake that writer for ever.
+// exclusively waits for those who hold it, but not for those who come later. So a revocation does not starve during
+// many sales. With row locks on the company, those who share the gate would overtake that writer for ever.
 //
 // A claim of a key is an advisory lock that is tried and never waited for. Such locks are re-entrant within a session,
 // so the store's registry of claims makes two calls of one process exclude each other.
@@ -69,8 +69,8 @@ func (e *postgresEngine) begin(ctx context.Context, in driver.BeginOptions) (tx 
 	return tx, inFlight, err
 }
 
-// attempt calls tryBegin, which waits for no lock longer than slice. To take a gate exclusively it retries until the
-// patience is used up.
+// attempt calls tryBegin, which waits for no lock longer than slice. To take a gate exclusively, attempt retries until
+// the patience has passed.
 func (e *postgresEngine) attempt(
 	ctx context.Context, in driver.BeginOptions, tryBegin func(slice, patience time.Duration) error,
 ) error {
@@ -101,7 +101,7 @@ func (e *postgresEngine) attempt(
 	}
 }
 
-// tryBegin is one attempt to begin, which waits for no lock longer than slice.
+// tryBegin is one attempt to begin. It waits for no lock longer than slice.
 func (e *postgresEngine) tryBegin(
 	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
 ) (pooledConn, []bool, error) {
@@ -159,8 +159,8 @@ func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, ret
 			parts = append(parts, "SELECT "+function+"(n)::text FROM unnest('{"+joinNumbers(numbers)+"}'::bigint[]) AS n")
 		}
 	}
-	// All transactions take their gates in one order, whether they share a gate or not. Otherwise one that holds a
-	// company exclusively and waits to share the zero company would wait for one that takes both exclusively.
+	// All transactions take their gates in one order, shared and exclusive ones alike. Otherwise a transaction that holds
+	// a company exclusively and waits to share the zero company would deadlock with one that takes both exclusively.
 	exclusive := e.gates(in.Exclusive)
 	isShared := func(gate int64) bool {
 		_, found := slices.BinarySearch(exclusive, gate)
@@ -183,9 +183,9 @@ func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, ret
 	return strings.Join(parts, " UNION ALL "), len(parts) > 0
 }
 
-// rowLockStatement locks the rows of the companies instead, one writer at a time. If row locks were shared, those who
-// share would overtake a writer that takes the gate exclusively for as long as there are any. The nil company, as at
-// the first use of a database, is guarded by a lock on the table of secrets.
+// rowLockStatement locks the rows of the companies instead, one writer at a time. Shared row locks would let those who
+// share overtake a writer that takes the gate exclusively for as long as there are any. A lock on the table of secrets
+// guards the nil company, as at the first use of a database.
 func (e *postgresEngine) rowLockStatement(in driver.BeginOptions) string {
 	companies := slices.Concat(in.Exclusive, in.Shared)
 	text := ""
@@ -258,7 +258,7 @@ func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), 
 	if e.distributed {
 		message += clusterSettings
 	}
-	// All later queries on a table wait in the queue after a schema change that waits for it.
+	// All later queries on a table would wait in the queue after a schema change that waits for that table.
 	message += fmt.Sprintf("SET LOCAL lock_timeout TO %d", e.patience.Milliseconds())
 	conn, err := e.start(ctx, message, e.patience)
 	if err != nil {

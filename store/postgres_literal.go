@@ -123,8 +123,8 @@ func equalValues(a, b any) bool {
 	return (x == nil) == (y == nil) && bytes.Equal(x, y)
 }
 
-// compareRows orders the rows of a set by their ids, texts and numbers. The order itself does not matter, but all
-// transactions must lock in the same one.
+// compareRows orders the rows of a set by their ids, texts and numbers. Any order would do, but all transactions must
+// lock in the same one.
 func compareRows(a, b []any) int {
 	for i := range a {
 		order := 0

@@ -11,9 +11,9 @@ import (
 )
 
 // The SQL of PostgreSQL. Values are literals, since only the simple protocol carries several statements in one message.
-// Many rows travel as one array per column, which costs a twentieth of what VALUES costs to parse. A column that is the
-// same in all rows is written once. So a statement about one company names the company, and a distributed engine finds
-// its node.
+// Many rows are one array for each column, which costs a twentieth of what VALUES costs to parse. A column that is the
+// same in all rows is written once. So a statement about one company contains that company, and a distributed engine
+// finds its node.
 
 // valuesTable is a set as a table after FROM: columns that are the same in all rows are values, the others arrays.
 type valuesTable struct {
@@ -21,8 +21,8 @@ type valuesTable struct {
 	// constant marks the columns that are the same in all rows.
 	constant []bool
 	varying  int
-	// short marks the columns of ids that are written as positions in a list that holds equal ids in a row once. Such
-	// ids repeat often, and an id is the most expensive value for PostgreSQL to parse.
+	// short marks the columns of ids that are written as positions in a list of ids, in which equal ids in a row occur
+	// once. Such ids repeat often, and an id is the most expensive value for PostgreSQL to parse.
 	short []bool
 	// hidden keeps the planner from counting the rows.
 	hidden bool
@@ -41,8 +41,8 @@ func newValuesTable(of set) valuesTable {
 		}
 	}
 	if t.varying == 0 && len(of.rows) > 1 {
-		// At least one column must vary, so that there are as many rows. The first column is the company, which stays
-		// constant.
+		// At least one column must vary, so that the table has as many rows as the set. The first column is the company,
+		// which stays constant.
 		t.constant[len(t.constant)-1], t.varying = false, 1
 	}
 	return t
@@ -56,7 +56,7 @@ func (t valuesTable) shorten() {
 	}
 }
 
-// repeats reports whether in most rows the id is that of the row before.
+// repeats reports whether most rows have the id of the row before.
 func (t valuesTable) repeats(column int) bool {
 	repeated := 0
 	for i, row := range t.rows[1:] {
@@ -190,9 +190,9 @@ func (e *postgresEngine) appendInRows(to *builder, of set) {
 }
 
 // hidesValues reports whether the planner must not see the values of the columns that are the same in all rows,
-// including the company. For a company that its statistics do not list, it expects one row. Every index that begins
-// with the company then looks as good as the one on the whole key, and a table with an id column has several such
-// indexes. A distributed engine has to see the company.
+// including the company. For a company that is not in its statistics, the planner expects one row. Every index that
+// begins with the company then looks as good as the index on the whole key, and a table with an id column has several
+// such indexes. A distributed engine must see the company.
 func (e *postgresEngine) hidesValues(columns []string) bool {
 	return !e.distributed && slices.Contains(columns, "id")
 }
@@ -373,7 +373,7 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 	}
 }
 
-// appendStock runs each query on its own, so that a batch is found by its index whatever the statistics say.
+// appendStock runs each query on its own, so that a batch is found by its index whatever the statistics are.
 func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
 	t := newValuesTable(newSet("company_id, event_id, tier, unit_price, quantity", queries,
 		func(q driver.StockQuery) []any {
@@ -393,7 +393,7 @@ func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
 }
 
 // appendExpecting ends a statement. A statement that must change a number of rows divides by zero if it changes another
-// number, since the results of statements that travel together are not visible one by one.
+// number, since the results of several statements in one message are not visible one by one.
 func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
 	if records == anyNumber {
 		to.text = append(append(to.text, statement.text...), ";\n"...)

@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// termsColumns follow the company, the event and the version of the query, and do not repeat them.
+// termsColumns follow the company, the event and the version, which the query already has.
 const termsColumns = `e.status, b.brand_name, b.logo_url, b.primary_color, b.accent_color, b.checkout_footer,
 	b.ticket_footer, b.email_footer, b.support_email, b.created_at, r.id, r.position, r.value, r.unit, r.effective_from,
 	r.created_at`

@@ -26,7 +26,7 @@ func scanSales(row *sql.Rows, s *driver.SalesSum) error {
 	return row.Scan(append(ref, figuresOf(s)...)...)
 }
 
-// figuresOf returns where the columns of a sum after its reference are scanned to.
+// figuresOf returns the destinations to which the columns of a sum after its reference are scanned.
 func figuresOf(s *driver.SalesSum) []any {
 	return []any{
 		&s.Orders, &s.Admissions, (*int64)(&s.Gross), (*int64)(&s.Commission), (*int64)(&s.Refunded),
@@ -34,7 +34,7 @@ func figuresOf(s *driver.SalesSum) []any {
 	}
 }
 
-// allTime is what is kept as the time of the sum of all time: the zero time in milliseconds, before every interval.
+// allTime is the time that is kept for the sum of all time: the zero time in milliseconds, before every interval.
 const allTime int64 = -62_135_596_800_000
 
 // since returns the beginning of a period in milliseconds, and that of the first interval for the zero time.
@@ -48,14 +48,14 @@ func until(to time.Time) int64 {
 	return to.UnixMilli()
 }
 
-// salesTotals are the columns after the time that scanSales reads, added up.
+// salesTotals are the columns that scanSales reads after the time, added up.
 const salesTotals = `CAST(sum(orders) AS BIGINT), CAST(sum(admissions) AS BIGINT), CAST(sum(gross) AS BIGINT),
 	CAST(sum(commission) AS BIGINT), CAST(sum(refunded) AS BIGINT), CAST(sum(reversed) AS BIGINT),
 	CAST(sum(admitted) AS BIGINT)`
 
-// timeOf is the expression that returns the beginning of the time that a sum belongs to, by the bounds of a query.
-// Times of one length that follow each other need a division. So a year of days needs a branch for each change of the
-// clocks, where a join with the bounds would look at the sums once for each day.
+// timeOf is the expression that returns the beginning of the period that a sum belongs to, by the bounds of a query.
+// Consecutive periods of one length need one division. So a year of days needs a branch for each change of the clocks,
+// where a join with the bounds would read the sums once for each day.
 type timeOf []time.Time
 
 func (bounds timeOf) appendTo(to *builder) {
@@ -76,8 +76,8 @@ func (bounds timeOf) appendTo(to *builder) {
 	to.add(" END")
 }
 
-// SalesSums adds up the sums of a period. The database groups them, so that what it returns does not grow with the sums
-// of a day.
+// SalesSums adds up the sums of a period. The database groups them, so that the size of the result does not grow with
+// the sums of a day.
 func (s *session) SalesSums(ctx context.Context, ask driver.SalesSumQuery) ([]driver.SalesSum, error) {
 	if len(ask.Bounds) < minBounds {
 		return nil, nil
@@ -98,8 +98,8 @@ func (s *session) SalesSums(ctx context.Context, ask driver.SalesSumQuery) ([]dr
 		ask.Bounds[len(ask.Bounds)-1].UnixMilli())
 }
 
-// SalesTotals adds the sums of each event. Each is read on its own, in the range of its period: for a list of events
-// PostgreSQL would read the sums of all time.
+// SalesTotals adds up the sums of each event. It reads each event on its own, in the range of the period: for a list of
+// events PostgreSQL would read the sums of all time.
 func (s *session) SalesTotals(
 	ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time,
 ) ([]driver.SalesSum, error) {
@@ -139,7 +139,7 @@ const (
 		GROUP BY company_id, event_id`
 )
 
-// ofAll joins the companies with their sums of a period. The sums of a company that is reset are left out.
+// ofAll joins the companies with their sums of a period. It leaves out the sums of a company that is reset.
 func (s *session) ofAll(from, to time.Time) (text string, args []any) {
 	return s.store.engine.traits().companySums, []any{uuid.Nil, since(from), until(to), driver.SalesReset}
 }

@@ -161,8 +161,7 @@ type keptAttempt struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// encode returns the JSON. If a text would not be kept exactly, it returns that text instead, which appendValue
-// refuses.
+// encode returns the JSON. If a text cannot be kept exactly, it returns that text instead, and appendValue refuses it.
 func (a attempts) encode() string {
 	if len(a) == 0 {
 		return "[]"
@@ -216,7 +215,7 @@ type keptMailAttempt struct {
 	Error string `json:"error,omitempty"`
 }
 
-// encode returns the JSON, or a text that would not be kept exactly, as attempts do.
+// encode returns the JSON, or a text that cannot be kept exactly, as attempts do.
 func (a mailAttempts) encode() string {
 	if len(a) == 0 {
 		return "[]"

@@ -17,8 +17,8 @@ import (
 
 // Statement describes one statement that was run, for metrics and tests.
 type Statement struct {
-	// Name is the method of the store that ran it, or "begin", "commit" or "rollback". It is not the SQL text, which
-	// would contain data of buyers.
+	// Name is the method of the store that ran it, or "begin", "commit" or "rollback". It is not the SQL text, which would
+	// contain data of buyers.
 	Name string
 	// Duration is how long the statement took, including reading its rows.
 	Duration time.Duration
@@ -26,7 +26,7 @@ type Statement struct {
 	Err error
 }
 
-// maxRows is how many rows or references one statement carries at most; more are split over several statements.
+// maxRows is the largest number of rows or references in one statement; more are split over several statements.
 const maxRows = 1000
 
 // session runs statements on a connection, or each on any connection of a pool. Views and Snapshots use it, and so do
@@ -34,7 +34,7 @@ const maxRows = 1000
 type session struct {
 	store *Store
 	conn  bun.IConn
-	// alone is set if each statement stands for itself: one whose result was cut short is sent again.
+	// alone is set if each statement is independent: a statement whose result was cut short is sent again.
 	alone bool
 	// ended is set once fn has returned.
 	ended atomic.Bool
@@ -61,7 +61,7 @@ func fetch[R any](
 	err := s.read(ctx, name, statement, func(rows *sql.Rows) error {
 		found = nil
 		for rows.Next() {
-			// The record is scanned in place: a separate record would be one more allocation for each row.
+			// Scan the record in place: a separate record would be one more allocation for each row.
 			found = append(found, *new(R))
 			if err := scan(rows, &found[len(found)-1]); err != nil {
 				return err
@@ -75,7 +75,7 @@ func fetch[R any](
 	return found, nil
 }
 
-// read runs a statement and calls scan with its rows, again if the result was cut short.
+// read runs a statement and calls scan with its rows. It runs the statement again if the result was cut short.
 func (s *session) read(ctx context.Context, name string, statement *builder, scan func(*sql.Rows) error) error {
 	read := func(ctx context.Context, statement *builder) error {
 		return s.store.engine.query(ctx, s.conn, statement, scan)
@@ -160,7 +160,7 @@ func (s *Store) translateFor(ctx context.Context, name string, err error) error 
 	return err
 }
 
-// expired reports whether the deadline of ctx has passed, which ctx itself may not have noticed yet.
+// expired reports whether the deadline of ctx has passed, which ctx itself may not report yet.
 func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !time.Now().Before(deadline)
@@ -193,7 +193,7 @@ func findByRefs[K comparable, R any](
 	return answer, nil
 }
 
-// inParts runs write once for every maxRows records, and not at all for none.
+// inParts calls write once for every maxRows records. For no records it does not call write.
 func inParts[R any](records []R, write func(part []R) error) error {
 	for part := range slices.Chunk(records, maxRows) {
 		if err := write(part); err != nil {

@@ -25,8 +25,8 @@ const beginImmediate = "BEGIN IMMEDIATE"
 // sqliteEngine has one connection that writes and a few that read.
 type sqliteEngine struct {
 	writer *bun.DB
-	// turn has one slot, for the writer. Those who wait for it are served in order of arrival. Those who wait within
-	// SQLite are not, since SQLite polls with sleeps.
+	// turn has one slot, for the writer. Waiters get it in order of arrival. Within SQLite they would not, since SQLite
+	// polls with sleeps.
 	turn    chan struct{}
 	timeout time.Duration
 	readers *bun.DB
@@ -96,9 +96,9 @@ func makeFile(path string) error {
 	return file.Close()
 }
 
-// findFile fails if there is no database. SQLite creates no file either (mode=rw), should this one disappear meanwhile.
-// SQLite would turn an empty file into a database, so an empty file is refused. It may also be one that another process
-// is creating, which has no page yet.
+// findFile fails if there is no database. If the file disappears meanwhile, SQLite does not create it either (mode=rw).
+// findFile refuses an empty file, which SQLite would turn into a database. It may also be one that another process is
+// creating, which has no page yet.
 func findFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -114,8 +114,8 @@ func findFile(path string) error {
 	return nil
 }
 
-// connectSQLite opens a pool whose connections all have the pragmas. These are part of the name, so that a connection
-// that replaces a broken one has them too.
+// connectSQLite opens a pool whose connections all have the pragmas. The pragmas are part of the name, so that a
+// connection that replaces a broken one has them too.
 func connectSQLite(path string, timeout time.Duration, connections int, pragmas ...string) (*bun.DB, error) {
 	options := url.Values{
 		"mode":      {"rw"},
@@ -159,7 +159,7 @@ func openSQLitePool(path string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// checkDurable refuses a file system on which SQLite can't keep the promise of Durable: SQLite would silently use
+// checkDurable refuses a file system on which SQLite cannot keep the promise of Durable: SQLite would silently use
 // another journal mode.
 func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 	const patience, pause = 5 * time.Second, 5 * time.Millisecond
@@ -172,7 +172,7 @@ func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 		case err == nil:
 			return e.checkWritable(ctx)
 		}
-		// Several processes that open a new file at once conflict when they turn on WAL, where SQLite does not wait.
+		// SQLite does not wait when it turns on WAL, so several processes that open a new file at the same time conflict.
 		err = e.classify(err)
 		if !errors.Is(err, driver.ErrBusy) || time.Since(begun) > patience {
 			return err
@@ -185,8 +185,8 @@ func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 	}
 }
 
-// checkWritable refuses a read-only file, which SQLite opens without an error. That another process is writing is proof
-// enough.
+// checkWritable refuses a read-only file, which SQLite opens without an error. If another process is writing, the file
+// is writable.
 func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 	conn, err := e.writer.Conn(ctx)
 	if err != nil {
@@ -211,8 +211,8 @@ func (e *sqliteEngine) checkWritable(ctx context.Context) error {
 	return err
 }
 
-// traits: there is one lane and no row lock, since there is one write transaction at a time. Writes do not travel
-// together: a statement costs no round trip, so there is nothing to save by waiting.
+// traits of SQLite: it has one lane and no row locks, since there is one write transaction at a time. Writes are not
+// sent together: a statement costs no round trip, so waiting saves nothing.
 func (e *sqliteEngine) traits() traits {
 	return traits{
 		// CROSS JOIN makes SQLite keep this order, so the sums of each company are read by their key.
@@ -259,9 +259,9 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 	return conn, release, nil
 }
 
-// begin takes the place of every company's gate and of every row lock: there is one write transaction at a time, among
-// all processes. So sharing a gate and taking it exclusively are the same. For the same reason no other process has a
-// key in flight meanwhile: it waits, and then replays.
+// begin replaces the gates of companies and all row locks: there is one write transaction at a time, among all
+// processes. So sharing a gate and taking it exclusively are the same. For the same reason no other process has a key
+// in flight meanwhile: it waits, and then returns the original result.
 func (e *sqliteEngine) begin(ctx context.Context, in driver.BeginOptions) (*openTx, []bool, error) {
 	conn, release, err := e.beginWrite(ctx)
 	if err != nil {
@@ -324,7 +324,7 @@ func (e *sqliteEngine) hasMigrations(ctx context.Context, conn bun.IConn) (bool,
 	return tables > 0, err
 }
 
-// discard closes a connection whose transaction could not be ended, which rolls back its writes.
+// discard closes a connection whose transaction could not be ended. That rolls back its writes.
 func discard(conn bun.Conn) {
 	_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 }

@@ -58,9 +58,9 @@ func (e *sqliteEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engi
 	return b, nil
 }
 
-// checkOpen checks that the transaction is still open. SQLite ends one by itself on some errors, such as a full disk,
-// and the driver does not report that. Later statements would be committed one by one. The type of the error says
-// whether the driver is the store's.
+// checkOpen checks that the transaction is still open. SQLite ends a transaction by itself on some errors, such as a
+// full disk, and the driver does not report that. Later statements would be committed one by one. The type of the error
+// shows whether the driver is the store's.
 func (e *boundSQLite) checkOpen(ctx context.Context) error {
 	_, err := e.tx.ExecContext(ctx, "BEGIN")
 	if err == nil {

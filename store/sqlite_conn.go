@@ -37,7 +37,7 @@ type (
 	}
 )
 
-// maxPrepared is how many statements a connection keeps: more than the store has texts in common use.
+// maxPrepared is how many statements a connection keeps: more than the store commonly uses.
 const maxPrepared = 256
 
 // sqliteConn keeps statements prepared, since SQLite takes longer to parse most of them than to run them. The pool
@@ -65,8 +65,8 @@ func (c *sqliteConn) QueryContext(
 	return statement.QueryContext(ctx, args)
 }
 
-// ExecContext keeps the statements that begin and end a transaction. All others that come here are migrations, or
-// writes whose texts have values in them.
+// ExecContext keeps the statements that begin and end a transaction. All others are migrations, or writes whose texts
+// contain values.
 func (c *sqliteConn) ExecContext(
 	ctx context.Context, text string, args []sqldriver.NamedValue,
 ) (sqldriver.Result, error) {

@@ -188,8 +188,8 @@ func (e *sqliteEngine) appendKeyedRows(to *builder, of keyedRows) {
 }
 
 // appendLookUp writes a table. For several rows it also writes the join that finds each row by its whole key. For a
-// list of pairs, SQLite would ignore key columns that the table's statistics make it consider useless, and read all
-// rows of a company for each pair. CROSS JOIN makes SQLite keep this order.
+// list of pairs, SQLite would ignore key columns that look useless by the table's statistics, and read all rows of a
+// company for each pair. CROSS JOIN makes SQLite keep this order.
 func (e *sqliteEngine) appendLookUp(to *builder, table string, of set) {
 	if len(of.rows) == 1 {
 		to.add(table)

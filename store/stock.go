@@ -24,8 +24,8 @@ func isOpen(b driver.Batch) bool {
 	return b.Status != driver.InventoryCancelled && b.Sold < b.Quantity
 }
 
-// Every writer of batches first locks the counter of their tier, which is the one lock on all stock of a tier. A
-// statement that waited for a batch itself would read that batch as of then, but its neighbours as of before.
+// Every writer of batches first locks the counter of their tier, which is the one lock on all stock of a tier. If a
+// statement waited for a batch itself, it would read that batch as of then, but its neighbours as of before.
 
 func (tx *transaction) lockTiersOf(tiers set) error {
 	return tx.lock(keyedRows{table: "ticketing_inventory_tiers i", set: tiers, lock: true})

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRuns is how often fn runs at most, when transient failures occur.
+	// maxRuns is the largest number of runs of fn, when transient failures occur.
 	maxRuns = 5
 	// maxDuration is how long a transaction may take from its beginning to its commit.
 	maxDuration = 30 * time.Second
@@ -31,8 +31,8 @@ type transaction struct {
 	session
 
 	claimed []driver.IdempotencyKey
-	// lost is set if an earlier run lost its connection. The database may not know yet, continue its work and even
-	// commit it. Until that transaction ends, it holds the claims.
+	// lost is set if an earlier run lost its connection. The database may not have noticed it yet, continue the work and
+	// even commit it. Until that transaction ends, it holds the claims.
 	lost bool
 	// All fields below belong to one run.
 	begun       bool
@@ -44,8 +44,8 @@ type transaction struct {
 }
 
 // Update runs fn for writing, all or nothing. It waits to begin for as long as the configured timeout and ctx allow.
-// Once the transaction has begun, the end of ctx does not stop it, so that a caller who leaves cannot interrupt a
-// commit. It runs under a deadline of its own, 30 s.
+// After the transaction has begun, the end of ctx does not stop it, so that a caller who leaves cannot interrupt a
+// commit. It has a deadline of its own, 30 s.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 		case runs == s.runs:
 			return fmt.Errorf("%w: %w", driver.ErrBusy, err)
 		}
-		// Transient failures are conflicts between two transactions: random waits keep them from colliding again.
+		// Transient failures are conflicts between two transactions. Random waits keep these from colliding again.
 		wait := time.NewTimer(time.Millisecond<<runs + rand.N(time.Millisecond<<runs)) //nolint:gosec // No secret.
 		select {
 		case <-wait.C:
@@ -102,7 +102,7 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 			tx.rollback(ctx)
 		}
 		if _, lost := errors.AsType[*lostError](err); lost {
-			// It may be alive, and lead to a server that is no longer the primary.
+			// The connection may be alive, and lead to a server that is no longer the primary.
 			tx.openTx.discard()
 		}
 		tx.openTx.release()
@@ -130,14 +130,14 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 	err = tx.end(ctx, "commit", commit)
 	committed = err == nil
 	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.isSavepoint {
-		// Nobody knows whether it was committed. A run under the same claims finds out; without claims, nothing may run
-		// twice.
+		// It is unknown whether the transaction was committed. A run under the same claims finds out; without claims, nothing
+		// may run twice.
 		return fmt.Errorf("%w: %w", errUnknown, err)
 	}
 	return err
 }
 
-// isTransient reports whether the failure may pass with another run.
+// isTransient reports whether another run may succeed.
 func isTransient(err error) bool {
 	if errors.Is(err, errUnknown) {
 		return false
@@ -279,7 +279,7 @@ func (tx *transaction) insert(ctx context.Context, name, table string, rows set)
 	return tx.put(ctx, name, table, rows, "")
 }
 
-// put inserts rows. The clause end decides what happens to those that exist already.
+// put inserts rows. The clause end says what happens to rows that exist already.
 func (tx *transaction) put(ctx context.Context, name, table string, rows set, end string) error {
 	statement := build(tx.store.engine, "")
 	tx.store.engine.appendInsert(statement, table, rows)
@@ -315,7 +315,7 @@ func (tx *transaction) lock(rows keyedRows) error {
 
 const (
 	anyNumber = -1
-	// maxPending is how many bytes of writes may wait at most.
+	// maxPending is the largest size of the pending writes, in bytes.
 	maxPending = 1 << 20
 )
 

@@ -101,7 +101,7 @@ func (s *session) SearchEntries(ctx context.Context, ask driver.EntryQuery) ([]l
 	if ask.WithSales() {
 		return s.searchKinds(ctx, ask, kinds)
 	}
-	// A subquery for each kind, so that each reads its index in order and stops after one page.
+	// One subquery for each kind, so that each reads its index in order and stops after one page.
 	parts := make([]string, len(kinds))
 	var all []any
 	traits := s.store.engine.traits()

@@ -41,8 +41,8 @@ func (s *session) FindDelivery(ctx context.Context, id uuid.UUID) (driver.Delive
 }
 
 // deliveriesOf returns the condition of a query, without its order, and the partial index of its status. Only pending,
-// failed and cancelled deliveries have an index: all but the succeeded ones are few. SQLite matches such an index by
-// the text of its condition.
+// failed and cancelled deliveries have an index, because they are few. SQLite matches such an index by the text of its
+// condition.
 func deliveriesOf(ask driver.DeliveryQuery) (where, index string, args []any) {
 	where, args = " WHERE company_id = ?", []any{ask.CompanyID}
 	condition := func(text string, values ...any) {
@@ -127,8 +127,8 @@ func (s *session) CountDeadLetters(ctx context.Context, since time.Time, limit i
 		GROUP BY company_id ORDER BY company_id`, since.UnixMilli(), max(limit, 0))
 }
 
-// ListMessageDeliveries returns deliveries of a message, newest first. They are few, and are sorted after all of them
-// were found: the planner of PostgreSQL might choose to walk through all deliveries of the company in their order.
+// ListMessageDeliveries returns deliveries of a message, newest first. They are few, so they are sorted after all of
+// them were found. Otherwise the planner of PostgreSQL might read all deliveries of the company in order.
 func (s *session) ListMessageDeliveries(
 	ctx context.Context, companyID, messageID uuid.UUID, limit int,
 ) ([]driver.Delivery, error) {
@@ -139,8 +139,8 @@ func (s *session) ListMessageDeliveries(
 		companyID, messageID, max(limit, 0))
 }
 
-// companyOf is the company of an endpoint e of some companies: its value if there is but one, so that a cluster asks
-// the node of that company alone.
+// companyOf is the company of an endpoint e of some companies. For one company it is the value, so that a cluster sends
+// the query only to the node of that company.
 type companyOf []uuid.UUID
 
 func (c companyOf) appendTo(to *builder) {

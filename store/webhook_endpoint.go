@@ -122,7 +122,7 @@ func (s *session) RetiredWebhookSecrets(
 		Column("company_id", "endpoint", "version").Apply(afterSecret(after, limit)).Where("NOT EXISTS (?)", used))
 }
 
-// afterSecret selects a page of secrets by their keys, after one.
+// afterSecret selects a page of secrets by their keys, after a secret.
 func afterSecret(after driver.WebhookSecretRef, limit int) func(*bun.SelectQuery) *bun.SelectQuery {
 	return func(query *bun.SelectQuery) *bun.SelectQuery {
 		return query.
