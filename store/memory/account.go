@@ -34,7 +34,7 @@ func newSignIns() signIns {
 	}
 }
 
-// ofUsers holds records that a user has any number of, which are listed by time of creation and id.
+// ofUsers holds the records of users, any number for each. They are listed by time of creation and id.
 type ofUsers[I comparable, R any] struct {
 	kept      map[owned[I]]R
 	listed    map[uuid.UUID]*index[made[I]]
@@ -42,13 +42,13 @@ type ofUsers[I comparable, R any] struct {
 	createdAt func(*R) *time.Time
 }
 
-// owned names a record of a user.
+// owned identifies a record of a user.
 type owned[I comparable] struct {
 	user uuid.UUID
 	id   I
 }
 
-// made is when a record was made, which is where it is in the list of its user.
+// made is the time of creation of a record, which is its place in the list of its user.
 type made[I comparable] struct {
 	at time.Time
 	id I

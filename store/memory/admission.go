@@ -42,7 +42,7 @@ func (r reading) Admissions(
 	return ask(ctx, r, func(s *state) []driver.Admission { return each(refs, s.orders.admission) })
 }
 
-// LockAdmissions only reads admissions: there is no other writer.
+// LockAdmissions only reads admissions, because there is no other writer.
 func (tx *updating) LockAdmissions(
 	ctx context.Context, refs []driver.AdmissionRef,
 ) ([]driver.Admission, error) {

@@ -23,7 +23,7 @@ func newAPIKeys() apiKeys {
 	}
 }
 
-// newestFirst orders by time, latest first, and positions of one time by id.
+// newestFirst orders positions by time, latest first, and positions of the same time by id.
 func newestFirst(a, b driver.Position) int {
 	return cmp.Or(b.At.Compare(a.At), compareIDs(a.ID, b.ID))
 }
@@ -70,7 +70,7 @@ func (r reading) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]driver
 	})
 }
 
-// SecretsInUse reads every key, bank account and signing secret: a service calls it once, when it starts.
+// SecretsInUse reads every key, bank account and signing secret. A service calls it once, when it starts.
 func (r reading) SecretsInUse(ctx context.Context) ([]string, error) {
 	return ask(ctx, r, func(s *state) []string {
 		var names []string

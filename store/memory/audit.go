@@ -11,13 +11,13 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// audit keeps the audit records by time, in a list for each of what they may be filtered by.
+// audit keeps the audit records by time, with a list for each combination of filters.
 type audit struct {
 	byPlace map[auditPlace]driver.AuditEntry
 	lists   map[auditFilter]*index[auditPlace]
 }
 
-// auditFilter is what a list of audit records has in common. A zero field stands for all.
+// auditFilter is what the audit records of a list have in common. A zero field stands for all.
 type auditFilter struct {
 	companyID     uuid.UUID
 	actor, action string

@@ -64,7 +64,7 @@ func (r reading) ListSoldAdmissions(
 	return ask(ctx, r, func(s *state) []driver.Admission { return s.orders.soldAdmissions(query) })
 }
 
-// ListSubjects reads every spent key: only the verification of the books calls it.
+// ListSubjects reads every spent key. Only the verification of the books calls it.
 func (r reading) ListSubjects(ctx context.Context, query driver.SubjectQuery) ([]driver.KeySubject, error) {
 	return ask(ctx, r, func(s *state) []driver.KeySubject {
 		var keys []driver.KeySubject
@@ -104,7 +104,7 @@ func (r reading) UnindexedOrders(ctx context.Context, query driver.UnindexedQuer
 	})
 }
 
-// OrphanCompanies reads every record: only the verification of the books calls it.
+// OrphanCompanies reads every record. Only the verification of the books calls it.
 func (r reading) OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
 	return ask(ctx, r, func(s *state) []uuid.UUID {
 		named := make(map[uuid.UUID]bool)

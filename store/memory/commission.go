@@ -54,7 +54,7 @@ func (c *commissions) effective(companyID uuid.UUID, at time.Time) driver.Rate {
 	if !ok {
 		return driver.Rate{}
 	}
-	// This place is after all rates that take effect at this time, unless a rate has the highest position itself.
+	// This place comes after all rates that take effect at this time, unless a rate has the highest position itself.
 	past := of.effective.below(effect{from: at, position: math.MaxInt64})
 	if len(past) == 0 {
 		return driver.Rate{}

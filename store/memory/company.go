@@ -15,7 +15,7 @@ type companies struct {
 	byID     map[uuid.UUID]driver.Company
 	byAge    *index[driver.CompanyPlace]
 	byName   *index[driver.CompanyPlace]
-	byExpiry *index[driver.CompanyPlace] // only those whose approval ends
+	byExpiry *index[driver.CompanyPlace] // only companies whose approval ends
 }
 
 func newCompanies() companies {
@@ -26,7 +26,7 @@ func newCompanies() companies {
 	}
 }
 
-// move moves a company in the lists that its name and its approval order. The zero company is in none.
+// move moves a company within the lists by name and by approval. The zero company is in none of them.
 func (c *companies) move(u *undo, from, to driver.Company) {
 	for _, list := range []struct {
 		index *index[driver.CompanyPlace]
@@ -51,7 +51,7 @@ func (c *companies) move(u *undo, from, to driver.Company) {
 	}
 }
 
-// search walks through the list of an order until the page is full.
+// search reads the list of an order until the page is full.
 func (c *companies) search(query driver.CompanyQuery) []driver.Company {
 	var places iter.Seq2[int, driver.CompanyPlace]
 	begins := query.After == driver.CompanyPlace{}

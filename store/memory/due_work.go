@@ -116,7 +116,7 @@ func companiesOf[V any](table map[uuid.UUID]V) *index[uuid.UUID] {
 	})}
 }
 
-// some returns the work of the first keys after one that have work due. first returns the oldest work of a key, if any.
+// some returns the due work of the first keys after one. first returns the oldest work of a key, if any.
 func some[K any](
 	waiting *index[K], after driver.DueWork, limit int, of func(driver.DueWork, K) driver.DueWork,
 	first func(K) []driver.Position,
@@ -124,7 +124,7 @@ func some[K any](
 	from, _ := slices.BinarySearchFunc(waiting.keys, after, func(key K, after driver.DueWork) int {
 		work := of(after, key)
 		order := cmp.Or(bytes.Compare(work.CompanyID[:], after.CompanyID[:]), cmp.Compare(work.Endpoint, after.Endpoint))
-		return cmp.Or(order, -1) // After it, not at it.
+		return cmp.Or(order, -1) // It must come after the key, not at it.
 	})
 	var due []driver.DueWork
 	for _, key := range waiting.keys[from:] {

@@ -110,7 +110,7 @@ func (r reading) DueEvents(ctx context.Context, at time.Time, limit int) ([]driv
 	})
 }
 
-// LockEvent only reads an event: there is no other writer.
+// LockEvent only reads an event, because there is no other writer.
 func (tx *updating) LockEvent(ctx context.Context, ref driver.EventRef) (driver.Event, error) {
 	return ask(ctx, tx.reading, func(s *state) driver.Event { return s.events.get(ref) })
 }

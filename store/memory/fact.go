@@ -12,8 +12,8 @@ import (
 
 type outbox struct {
 	byCompany map[uuid.UUID]*facts
-	// undispatched holds the companies with facts that are not dispatched. unpublished holds those with facts that are
-	// dispatched and not handled.
+	// undispatched holds the companies with facts that are not dispatched. unpublished holds the companies with facts that
+	// are dispatched and not handled.
 	undispatched, unpublished *index[uuid.UUID]
 }
 
@@ -27,7 +27,7 @@ type facts struct {
 type fact struct {
 	record              driver.Fact
 	dispatched, handled bool
-	leased              time.Time // until then a worker handles it
+	leased              time.Time // the end of the lease of the worker that handles it
 }
 
 func newOutbox() outbox {
@@ -42,7 +42,7 @@ func newFacts() *facts {
 	}
 }
 
-// stage returns the lists of places and of companies that a fact belongs to, by what it waits for.
+// stage returns the list of places and the list of companies of a fact's stage.
 func (o *outbox) stage(of *facts, f fact) (places *index[driver.Position], companies *index[uuid.UUID]) {
 	switch {
 	case !f.dispatched:
@@ -91,8 +91,8 @@ func (o *outbox) change(u *undo, records []driver.Fact, change func(f *fact)) er
 	return nil
 }
 
-// free returns the oldest places of facts that are dispatched and neither handled nor leased. It skips leased facts,
-// which are as few as are being handled, but never has to skip handled ones.
+// free returns the oldest places of facts that are dispatched and neither handled nor leased. It skips leased facts, of
+// which there are few: those being handled. It never has to skip handled ones.
 func (f *facts) free(at time.Time, limit int) []driver.Position {
 	var free []driver.Position
 	for _, place := range f.unpublished.keys {
@@ -154,7 +154,7 @@ func (tx *updating) AppendFacts(ctx context.Context, records []driver.Fact) erro
 	})
 }
 
-// TakeFacts only reads a company's oldest facts that are not dispatched: there is no other writer.
+// TakeFacts only reads a company's oldest facts that are not dispatched, because there is no other writer.
 func (tx *updating) TakeFacts(
 	ctx context.Context, companyID uuid.UUID, limit int,
 ) ([]driver.Fact, error) {
@@ -173,7 +173,7 @@ func (tx *updating) DispatchFacts(ctx context.Context, records []driver.Fact, ha
 	})
 }
 
-// LeaseFacts leases a company's oldest facts. No other transaction can be leasing any.
+// LeaseFacts leases a company's oldest facts. No other transaction can lease any at the same time.
 func (tx *updating) LeaseFacts(
 	ctx context.Context, companyID uuid.UUID, at, until time.Time, limit int,
 ) ([]driver.Fact, error) {
@@ -194,7 +194,7 @@ func (tx *updating) LeaseFacts(
 	return taken, err
 }
 
-// CompleteFacts marks facts as handled. A fact that another worker handled already, after a lease ran out, stays so.
+// CompleteFacts marks facts as handled. A fact that another worker handled already, after a lease ended, stays handled.
 func (tx *updating) CompleteFacts(ctx context.Context, records []driver.Fact) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		return s.outbox.change(u, records, func(f *fact) { f.handled = true })

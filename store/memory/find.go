@@ -78,7 +78,7 @@ func (r reading) SearchEvents(ctx context.Context, search driver.EventSearch) ([
 	})
 }
 
-// FindBuyerOrders gathers the index of the email from all companies.
+// FindBuyerOrders collects the entries of the email in the index of buyers, from all companies.
 func (r reading) FindBuyerOrders(
 	ctx context.Context, email string, after driver.OrderNumber, limit int,
 ) ([]driver.Order, error) {

@@ -40,7 +40,7 @@ func (x *index[K]) remove(key K) {
 	switch {
 	case !found:
 	case at == 0:
-		// Keys that are handled oldest first are removed at the front, which costs the same however many follow.
+		// Keys that are handled oldest first are removed at the front. That costs the same however many keys follow.
 		x.keys = x.keys[1:]
 	default:
 		x.keys = slices.Delete(x.keys, at, at+1)
@@ -93,7 +93,7 @@ func (l *lists[K, S]) add(u *undo, key K, status S) {
 	l.part(status).add(u, key)
 }
 
-// move moves a key from the list of one status to that of another.
+// move moves a key from the list of one status to the list of another.
 func (l *lists[K, S]) move(u *undo, key K, from, to S) {
 	if from != to {
 		l.part(from).drop(u, key)

@@ -28,9 +28,9 @@ type stock struct {
 type tier struct {
 	record     driver.Tier
 	batches    map[int]driver.Batch
-	open       *index[int] // positions
-	admissions int64       // sold ones that have a row
-	restocked  int64       // those of them that were restocked
+	open       *index[int] // the positions of open batches
+	admissions int64       // sold admissions that have a row
+	restocked  int64       // the restocked ones among them
 }
 
 func newInventory() inventory {
@@ -205,7 +205,7 @@ func (r reading) PriceList(
 	})
 }
 
-// StockTotals reads every batch of a company. It is for verification, not for speed.
+// StockTotals reads every batch of a company. It is made for verification, not for speed.
 func (r reading) StockTotals(ctx context.Context, companyID uuid.UUID) ([]driver.StockTotal, error) {
 	return ask(ctx, r, func(s *state) []driver.StockTotal {
 		events, ok := s.inventory.byCompany[companyID]

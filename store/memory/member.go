@@ -14,7 +14,7 @@ type people struct {
 	byEmail   map[string]uuid.UUID
 	members   map[driver.MemberRef]driver.Member
 	ofCompany map[uuid.UUID]*index[uuid.UUID] // without removed members
-	companies map[uuid.UUID]*index[uuid.UUID] // of a user, without those that removed them
+	companies map[uuid.UUID]*index[uuid.UUID] // the companies of a user, without those that removed them
 }
 
 func newPeople() people {

@@ -1,13 +1,21 @@
-// Package memory implements [driver.Store] in memory, for tests, demonstrations and programs that need no database.
-// It needs no installation, and nothing is left when the process ends.
+// Package memory implements [driver.Store] in memory, for tests, demonstrations and programs that need no database. It
+// needs no installation. All data is lost when the process ends. [New] returns an empty [Store]:
 //
-// One writer runs at a time, so the gates of companies and every Lock method hold trivially: no other Update has
-// entered. Readers run concurrently with each other and with a writer that has not written yet. They wait from a
-// writer's first write until it ends, so that they never see uncommitted data. A Snapshot blocks writers for as long as
+//	svc, err := ticketing.New(memory.New(), nil)
+//
+// Package [github.com/floatgate/ticketing/store] keeps data in SQLite or PostgreSQL.
+//
+// # Concurrency
+//
+// One writer runs at a time. So the gates of companies and every Lock method need no locks of their own: no other
+// Update has entered. Readers run concurrently with each other and with a writer that has not written yet. They wait
+// from a writer's first write until it ends, so that they never see uncommitted data. A Snapshot blocks writers while
 // it runs.
 //
-// A page costs the same at any depth, and stock that is sold out and facts that are handled cost nothing: the lists are
-// sorted slices with binary search. A record that arrives out of order costs a move of all records after it.
+// # Costs
+//
+// The lists are sorted slices with binary search. So a page costs the same at any depth, and stock that is sold out and
+// facts that are handled cost nothing. A record that arrives out of order moves all records after it.
 package memory
 
 import (
@@ -19,10 +27,10 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Store keeps records in memory. It is safe for concurrent use.
+// Store keeps records in memory. [New] returns one. It is safe for concurrent use.
 type Store struct {
 	claims claims
-	// writer has one slot. Those who wait for it are served in order of arrival.
+	// writer has one slot. Waiters get it in order of arrival.
 	writer chan struct{}
 	// visible is held for reading by every read outside of an Update. An Update holds it for writing from its first
 	// write until it ends. It also holds the writer's slot, so it reads without visible.

@@ -93,7 +93,7 @@ func (n *notifications) due(companyID uuid.UUID, at time.Time) []driver.Position
 	return firstTime(n.pending.until(companyID, at))
 }
 
-// prunable returns the time of the notification of a company that was finished first, if it was before a time.
+// prunable returns the time at which the first of a company's notifications was finished, if it was before a time.
 func (n *notifications) prunable(companyID uuid.UUID, before time.Time) []driver.Position {
 	return firstTime(n.finishedBefore(companyID, before))
 }
@@ -105,10 +105,10 @@ func firstTime(found []timedNotification) []driver.Position {
 	return []driver.Position{{At: found[0].at}}
 }
 
-// finishedBefore returns the notifications of a company that were finished before a time, those that were first at
-// first.
+// finishedBefore returns the notifications of a company that were finished before a time, in the order in which they
+// were finished.
 func (n *notifications) finishedBefore(companyID uuid.UUID, before time.Time) []timedNotification {
-	// Times are kept in milliseconds.
+	// Times are kept in milliseconds, so this is the last moment before the time.
 	return n.final.until(companyID, moment(before).Add(-time.Millisecond))
 }
 
@@ -328,7 +328,7 @@ func (tx *updating) ClaimNotifications(
 	return claimed, err
 }
 
-// LockNotifications only reads notifications: there is no other writer.
+// LockNotifications only reads notifications, because there is no other writer.
 func (tx *updating) LockNotifications(
 	ctx context.Context, refs []driver.NotificationRef,
 ) ([]driver.Notification, error) {

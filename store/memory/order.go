@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// orders are listed by number, for each company and each event, both together and by status. Four numbers for each
-// order make every page cost the same at any depth and under any filter.
+// orders are listed by number, for each company and each event, both together and by status. So an order is in four
+// lists, and every page costs the same at any depth and under any filter.
 type orders struct {
 	byNumber   map[driver.OrderNumber]driver.Order
 	byID       map[driver.OrderRef]int64
@@ -54,7 +54,7 @@ func newLines() *index[line] {
 	return newIndex(func(a, b line) int { return cmp.Compare(a.number, b.number) })
 }
 
-// list returns the numbers of a page. Of those of one buyer, indexed holds the ones in the index of buyers.
+// list returns the numbers of a page. For one buyer, indexed holds the numbers in the index of buyers.
 func (o *orders) list(query driver.OrderQuery, indexed *index[int64]) []int64 {
 	of, ok := o.ofCompany[query.CompanyID]
 	if query.EventID != uuid.Nil {

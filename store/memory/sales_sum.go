@@ -19,7 +19,7 @@ type sales struct {
 	ofCompany map[uuid.UUID]*index[driver.SalesSumRef]
 	progress  map[uuid.UUID]driver.SalesProgress
 	uncounted *index[uuid.UUID]                 // the companies with orders to count
-	ofBuyer   map[driver.BuyerRef]*index[int64] // the numbers of the orders in the index of buyers
+	ofBuyer   map[driver.BuyerRef]*index[int64] // the numbers of the buyer's orders in the index of buyers
 }
 
 func newSales() sales {
@@ -38,7 +38,7 @@ func newSalesRefs() *index[driver.SalesSumRef] {
 	})
 }
 
-// within returns the sums of a company's intervals that a condition holds for, by their keys.
+// within returns the sums of a company's intervals for which a condition holds, by their keys.
 func (s *sales) within(companyID uuid.UUID, from, to time.Time, holds func(driver.SalesSumRef) bool) []driver.SalesSum {
 	of, ok := s.ofCompany[companyID]
 	if !ok {
@@ -78,7 +78,7 @@ func (r reading) SalesSums(ctx context.Context, query driver.SalesSumQuery) ([]d
 	})
 }
 
-// totalsOf adds up sums by the bounds that they are between. The sums come by event, tier and time.
+// totalsOf adds up the sums between each two bounds. The sums come by event, tier and time.
 func totalsOf(sums []driver.SalesSum, bounds []time.Time) []driver.SalesSum {
 	var totals []driver.SalesSum
 	for _, sum := range sums {
@@ -118,7 +118,7 @@ func (r reading) EventSums(ctx context.Context, companyID uuid.UUID, events []uu
 	})
 }
 
-// ofAll returns the sums of companies as a whole in a period, by company and time.
+// ofAll returns the sums of whole companies in a period, by company and time.
 func (s *state) ofAll(from, to time.Time) []driver.SalesSum {
 	var found []driver.SalesSum
 	for _, company := range slices.SortedFunc(maps.Keys(s.sales.ofCompany), compareIDs) {
@@ -182,7 +182,7 @@ func (r reading) SalesProgress(ctx context.Context, companies []uuid.UUID) ([]dr
 	})
 }
 
-// LockSalesProgress only reads: there is no other writer.
+// LockSalesProgress only reads the progress, because there is no other writer.
 func (tx *updating) LockSalesProgress(ctx context.Context, companyID uuid.UUID) (driver.SalesProgress, error) {
 	return ask(ctx, tx.reading, func(s *state) driver.SalesProgress { return s.sales.progress[companyID] })
 }

@@ -25,7 +25,7 @@ func (tx *updating) AppendSecretName(ctx context.Context, name string, _ time.Ti
 	})
 }
 
-// sealedUnder returns the name of the secret key under which a value is encrypted.
+// sealedUnder returns the name of the secret key that encrypted a value.
 func sealedUnder(sealed string) (name string, found bool) {
 	name, found = strings.CutPrefix(sealed, "s1:")
 	return name[:min(len(name), 16)], found

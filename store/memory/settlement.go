@@ -12,7 +12,7 @@ import (
 type settlements struct {
 	byID      map[uuid.UUID]driver.Settlement
 	ofCompany map[uuid.UUID]*settlementList
-	open      *index[driver.Position] // the open ones of all companies, by the time of request and the company
+	open      *index[driver.Position] // the open settlements of all companies, by the time of request and the company
 }
 
 // settlementList holds a company's settlements by number, and the open one.
@@ -142,7 +142,7 @@ func (l *settlementList) follow(u *undo, settlement driver.Settlement, all *inde
 	return nil
 }
 
-// LockSettlement only reads a settlement: there is no other writer.
+// LockSettlement only reads a settlement, because there is no other writer.
 func (tx *updating) LockSettlement(
 	ctx context.Context, ref driver.SettlementRef,
 ) (driver.Settlement, error) {

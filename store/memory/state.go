@@ -79,7 +79,7 @@ func moment(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// each returns the record of every reference, with the zero record where nothing is kept.
+// each returns the record of every reference, or the zero record where nothing is kept.
 func each[R, V any](refs []R, find func(R) V) []V {
 	found := make([]V, len(refs))
 	for i, ref := range refs {

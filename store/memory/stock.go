@@ -25,7 +25,7 @@ func (tx *updating) LockTier(
 	return record, err
 }
 
-// LockTiers only reads the counters of tiers: there is no other writer.
+// LockTiers only reads the counters of tiers, because there is no other writer.
 func (tx *updating) LockTiers(
 	ctx context.Context, event driver.EventRef, tiers []string,
 ) ([]driver.Tier, error) {
@@ -34,7 +34,7 @@ func (tx *updating) LockTiers(
 	})
 }
 
-// LockBatches only reads batches: there is no other writer.
+// LockBatches only reads batches, because there is no other writer.
 func (tx *updating) LockBatches(
 	ctx context.Context, refs []driver.BatchRef,
 ) ([]driver.Batch, error) {
@@ -49,7 +49,7 @@ func (i *inventory) batch(ref driver.BatchRef) driver.Batch {
 	return of.batches[ref.Position]
 }
 
-// LockOpenBatches only reads open batches: there is no other writer.
+// LockOpenBatches only reads open batches, because there is no other writer.
 func (tx *updating) LockOpenBatches(
 	ctx context.Context, event driver.EventRef, tiers []string,
 ) ([]driver.Batch, error) {
@@ -62,7 +62,7 @@ func (tx *updating) LockOpenBatches(
 	})
 }
 
-// LockStock only reads the batches for the queries: there is no other writer.
+// LockStock only reads the batches for the queries, because there is no other writer.
 func (tx *updating) LockStock(
 	ctx context.Context, queries []driver.StockQuery,
 ) ([]driver.Batch, error) {
@@ -84,7 +84,7 @@ func (tx *updating) LockStock(
 	})
 }
 
-// cover returns the oldest batches that cover a query, or all there are if they do not suffice.
+// cover returns the oldest batches that cover a query, or all batches if they do not suffice.
 func (t *tier) cover(query driver.StockQuery) []driver.Batch {
 	var found []driver.Batch
 	missing := query.Quantity

@@ -48,7 +48,7 @@ func (tx *updating) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, 
 	if len(inFlight) > 0 && !slices.Contains(inFlight, false) {
 		return inFlight, nil
 	}
-	// Checked first, since select chooses at random between a free slot and a cancelled context.
+	// Check this first, since select chooses at random between a free slot and a cancelled context.
 	if err := ctx.Err(); err != nil {
 		return nil, tx.fail(fmt.Errorf("ticketing: enter: %w", err))
 	}

@@ -58,8 +58,8 @@ func create[K comparable, V any](u *undo, table map[K]V, key K, value V, constra
 	return nil
 }
 
-// need returns the value of a key, and creates it if there is none. An empty value is as good as none, so it is not
-// undone.
+// need returns the value of a key, and creates it if there is none. An empty value is equivalent to none, so creating
+// it is not undone.
 func need[K comparable, V any](table map[K]*V, key K, fresh func() *V) *V {
 	found, ok := table[key]
 	if !ok {

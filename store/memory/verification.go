@@ -13,7 +13,7 @@ import (
 // waitingCases holds the submitted cases of all companies, by the time of submission and the company.
 type waitingCases = index[driver.Position]
 
-// casePlace returns the place of a submitted case in the list of those that wait.
+// casePlace returns the place of a submitted case in the list of waiting cases.
 func casePlace(c driver.VerificationCase) driver.Position {
 	return driver.Position{At: c.SubmittedAt, ID: c.CompanyID}
 }

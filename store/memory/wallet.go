@@ -141,7 +141,7 @@ func (r reading) FloatCredits(
 	})
 }
 
-// CountFloatCredits reads every float credit: only the verification of the books calls it.
+// CountFloatCredits reads every float credit. Only the verification of the books calls it.
 func (r reading) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error) {
 	return ask(ctx, r, func(s *state) (count int64) {
 		for ref := range s.wallets.credits {
@@ -169,7 +169,7 @@ func (tx *updating) CreateWallets(ctx context.Context, wallets []driver.Wallet) 
 	})
 }
 
-// LockWallets only reads wallets: there is no other writer.
+// LockWallets only reads wallets, because there is no other writer.
 func (tx *updating) LockWallets(
 	ctx context.Context, refs []driver.WalletRef,
 ) ([]driver.LockedWallet, error) {

@@ -19,7 +19,7 @@ type deliveries struct {
 	pending map[driver.WebhookEndpointRef]*index[dueDelivery]
 	waiting *index[driver.WebhookEndpointRef] // the endpoints that have pending deliveries
 	of      map[messageOf]int                 // the number of deliveries of a message
-	dead    *index[deadDelivery]              // those of all companies that failed
+	dead    *index[deadDelivery]              // the failed deliveries of all companies
 }
 
 type deadDelivery struct {
@@ -116,7 +116,8 @@ func (d *deliveries) refersTo(companyID, message uuid.UUID) bool {
 	return d.of[messageOf{companyID, message}] > 0
 }
 
-// wait adds a pending delivery to the list of its endpoint, and one that failed to the list of those. rest removes it.
+// wait adds a pending delivery to the list of its endpoint, and a failed one to the list of failed ones. rest removes
+// it.
 func (d *deliveries) wait(u *undo, delivery driver.Delivery) {
 	if delivery.Status == driver.DeliveryFailed {
 		d.dead.add(u, deadOf(delivery))
@@ -164,7 +165,7 @@ func (d *deliveries) change(u *undo, delivery driver.Delivery) error {
 	return nil
 }
 
-// list returns the places of a page. A filter by endpoint, type or replays looks at the deliveries one by one.
+// list returns the places of a page. With a filter by endpoint, type or replays it reads the deliveries one by one.
 func (d *deliveries) list(query driver.DeliveryQuery) []driver.Position {
 	of, ok := d.ofCompany[query.CompanyID]
 	if !ok {
@@ -257,7 +258,7 @@ func (r reading) CountDeadLetters(
 	})
 }
 
-// ListMessageDeliveries looks at the deliveries of the company one by one.
+// ListMessageDeliveries reads the deliveries of the company one by one.
 func (r reading) ListMessageDeliveries(
 	ctx context.Context, companyID, messageID uuid.UUID, limit int,
 ) ([]driver.Delivery, error) {
@@ -279,7 +280,7 @@ func (r reading) ListMessageDeliveries(
 	})
 }
 
-// EndpointHealth looks at the deliveries of the company one by one.
+// EndpointHealth reads the deliveries of the company one by one.
 func (r reading) EndpointHealth(
 	ctx context.Context, query driver.EndpointHealthQuery,
 ) ([]driver.EndpointHealth, error) {
@@ -397,14 +398,14 @@ func (tx *updating) ClaimDeliveries(
 	return claimed, err
 }
 
-// LockDeliveries only reads deliveries: there is no other writer.
+// LockDeliveries only reads deliveries, because there is no other writer.
 func (tx *updating) LockDeliveries(
 	ctx context.Context, refs []driver.DeliveryRef,
 ) ([]driver.Delivery, error) {
 	return ask(ctx, tx.reading, func(s *state) []driver.Delivery { return each(refs, s.deliveries.find) })
 }
 
-// LockPending only reads deliveries: there is no other writer.
+// LockPending only reads deliveries, because there is no other writer.
 func (tx *updating) LockPending(
 	ctx context.Context, endpoint driver.WebhookEndpointRef, limit int,
 ) ([]driver.Delivery, error) {

@@ -51,7 +51,7 @@ func (e *endpoints) find(ref driver.WebhookEndpointRef) driver.WebhookEndpoint {
 	return endpoint
 }
 
-// used reports whether a secret is its endpoint's active or pending one.
+// used reports whether a secret is the active or pending one of its endpoint.
 func (e *endpoints) used(ref driver.WebhookSecretRef) bool {
 	of := e.byRef[driver.WebhookEndpointRef{CompanyID: ref.CompanyID, Number: ref.Endpoint}]
 	return ref.Version == of.ActiveSecret || ref.Version == of.PendingSecret
