@@ -11,13 +11,13 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Two users, of whom most checks keep records.
+// Two users. Most checks keep records of the first.
 var (
 	userA = id(10)
 	userB = id(20)
 )
 
-// owned describes records that a user has any number of, which are put and removed.
+// owned describes records of users, any number for each, that are put and removed.
 type owned[R any] struct {
 	name string
 	// one returns the n-th record of a user, made at a time. Records are ordered by n.
@@ -89,7 +89,7 @@ func (o owned[R]) aligned(ctx context.Context, s driver.Store) error {
 	})
 }
 
-// listed has records of one time, and one whose id is not in the order of the times.
+// listed has records with the same time, and a record whose id is not in the order of the times.
 func (o owned[R]) listed(ctx context.Context, s driver.Store) error {
 	all := []R{o.one(userA, 5, 3), o.one(userA, 1, 4), o.one(userA, 2, 4), o.one(userA, 3, 4), o.one(userA, 4, 6)}
 	err := update(ctx, s, o.puts(all[3], all[0], all[4], all[1], o.one(userB, 1, 5), all[2]))
@@ -136,7 +136,7 @@ func (o owned[R]) replaced(ctx context.Context, s driver.Store) error {
 	)
 }
 
-// removed removes records along with one that never was, and asks for one of another user.
+// removed removes records along with one that never existed, and tries to remove one of another user.
 func (o owned[R]) removed(ctx context.Context, s driver.Store) error {
 	a, b, c, beside := o.one(userA, 1, 3), o.one(userA, 2, 4), o.one(userA, 3, 5), o.one(userB, 1, 3)
 	holds := func(what string, listed ...R) func() error {

@@ -78,7 +78,7 @@ func secretsInUse(ctx context.Context, s driver.Store) error {
 	if err := holds(first, second); err != nil {
 		return err
 	}
-	// A bank account that was replaced needs its secret key no more.
+	// A bank account that was replaced no longer needs its secret key.
 	sealed := func(company uuid.UUID, version int64, name string) driver.BankAccount {
 		account := newBankAccount(company, version)
 		account.Number = "s1:" + name + ":rest"

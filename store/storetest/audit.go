@@ -48,7 +48,7 @@ func auditChecks() []Check {
 	}
 }
 
-// auditListed appends audit records of two companies and of none, out of order, several of them at one time.
+// auditListed appends audit records of two companies and of none, out of order, several of them at the same time.
 func auditListed(ctx context.Context, s driver.Store) error {
 	acts := []driver.AuditEntry{
 		newAuditEntry(companyA, 15, at(300)), newAuditEntry(companyB, 60, at(200)), newAuditEntry(uuid.Nil, 50, at(200)),
@@ -94,8 +94,8 @@ func auditListed(ctx context.Context, s driver.Store) error {
 	})
 }
 
-// auditFiltered appends actions of two companies, three actors and three kinds, several of them at one time. The name
-// of one actor begins with that of another, and so does one action.
+// auditFiltered appends actions of two companies, three actors and three kinds, several of them at the same time. The
+// name of one actor begins with that of another, and so does one action.
 func auditFiltered(ctx context.Context, s driver.Store) error {
 	actors := []string{"Obi", "Obi \u1ecc", awkward}
 	actions := []string{"kyb.approve", "kyb", "float.credit"}

@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// userOf returns a user of the checks: 10 is the one of most records, 20 the other one.
+// userOf returns a user of the checks: 10 is the user with most records, 20 the other one.
 func userOf(n byte) uuid.UUID {
 	user := uuid.MustParse("01020304-0506-4708-8000-000000000000")
 	user[15] = n

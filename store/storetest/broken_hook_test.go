@@ -171,7 +171,7 @@ func (b backwards) ClaimDeliveries(ctx context.Context, claim driver.DeliveryCla
 	return claimed, err
 }
 
-// claimingTwice also returns a delivery of the first claim.
+// claimingTwice also returns a delivery that the first claim returned.
 type claimingTwice struct {
 	driver.Tx
 
@@ -340,7 +340,7 @@ func (t talkative) DispatchFacts(ctx context.Context, facts []driver.Fact, _ boo
 	return t.Tx.DispatchFacts(ctx, facts, false)
 }
 
-// takingTwice also returns a fact that was taken first.
+// takingTwice also returns a fact that the first call took.
 type takingTwice struct {
 	driver.Tx
 
@@ -388,7 +388,7 @@ func (e endpointless) AppendFacts(ctx context.Context, facts []driver.Fact) erro
 	return e.Tx.AppendFacts(ctx, facts)
 }
 
-// remembering looks for messages at another time.
+// remembering looks for messages at the wrong time.
 type remembering struct{ driver.Tx }
 
 func (r remembering) ForgetMessages(ctx context.Context, orders []driver.Order) error {
@@ -469,7 +469,7 @@ func (o oneKind) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.
 	return o.ReadTx.DueWork(ctx, query)
 }
 
-// workingTwice begins a page with the company of the last one, whatever its endpoint.
+// workingTwice begins a page with the company of the last entry, whatever its endpoint.
 type workingTwice struct{ driver.ReadTx }
 
 func (w workingTwice) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.DueWork, error) {

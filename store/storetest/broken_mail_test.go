@@ -104,7 +104,7 @@ func brokenMail() []broken {
 	}
 }
 
-// idle has no work of a kind.
+// idle reports no work of a kind.
 type idle struct {
 	driver.ReadTx
 
@@ -116,7 +116,7 @@ func (i idle) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.Due
 	return slices.DeleteFunc(due, func(d driver.DueWork) bool { return d.Kind == i.kind }), err
 }
 
-// stopping returns no mail to send if the first company has none that is due.
+// stopping returns no mail to send if the first company has no mail that is due.
 type stopping struct{ driver.ReadTx }
 
 func (s stopping) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver.DueWork, error) {
@@ -133,7 +133,7 @@ func (s stopping) DueWork(ctx context.Context, query driver.WorkQuery) ([]driver
 	return slices.DeleteFunc(due, waits), err
 }
 
-// earliest returns the first version that it was given.
+// earliest returns the first version that was appended.
 type earliest struct {
 	driver.Tx
 

@@ -59,7 +59,7 @@ func (s skipsCopies) ListNotifications(
 	return s.ReadTx.ListNotifications(ctx, query)
 }
 
-// particular finds nothing after a place of another company.
+// particular returns nothing after a place of another company.
 type particular struct{ driver.ReadTx }
 
 func (p particular) ListNotifications(
@@ -133,7 +133,7 @@ func (l leavingOutAll) AppendNotifications(ctx context.Context, notifications []
 	return l.Tx.AppendNotifications(ctx, notifications)
 }
 
-// finishing gives what is final the end that it lacks.
+// finishing sets the time at which a final notification was finished, if it has none.
 type finishing struct{ driver.Tx }
 
 func (f finishing) AppendNotifications(ctx context.Context, notifications []driver.Notification) error {
@@ -146,7 +146,7 @@ func (f finishing) AppendNotifications(ctx context.Context, notifications []driv
 	return f.Tx.AppendNotifications(ctx, notifications)
 }
 
-// cancelledForGood changes nothing that was cancelled.
+// cancelledForGood does not change a cancelled notification.
 type cancelledForGood struct{ driver.Tx }
 
 func (c cancelledForGood) UpdateNotifications(ctx context.Context, notifications []driver.Notification) error {
@@ -218,7 +218,7 @@ func (a anyAge) ClaimNotifications(
 	return a.Tx.ClaimNotifications(ctx, claim)
 }
 
-// claimedOutside remembers claims outside of the transaction.
+// claimedOutside records claims outside of the transaction.
 type claimedOutside struct {
 	driver.Tx
 
@@ -241,7 +241,7 @@ func (c claimedOutside) ClaimNotifications(
 	return claimed, err
 }
 
-// claimingMailTwice also returns a notification of the first claim.
+// claimingMailTwice also returns a notification that the first claim returned.
 type claimingMailTwice struct {
 	driver.Tx
 
@@ -309,7 +309,7 @@ type neverPruned struct{ driver.ReadTx }
 
 func (neverPruned) PrunedNotifications(context.Context, uuid.UUID) (int64, error) { return 0, nil }
 
-// lastPruning keeps the highest number of the last pruning alone.
+// lastPruning keeps only the highest number of the last pruning.
 type lastPruning struct {
 	driver.Tx
 
@@ -390,7 +390,7 @@ func (m moving) UpdateNotifications(ctx context.Context, notifications []driver.
 	return m.AppendNotifications(ctx, notifications)
 }
 
-// making makes what is missing instead of failing.
+// making creates what is missing instead of failing.
 type making struct{ driver.Tx }
 
 func (m making) UpdateNotifications(ctx context.Context, notifications []driver.Notification) error {

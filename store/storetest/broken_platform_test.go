@@ -161,7 +161,7 @@ func (p pendingAlone) ListOpenSettlements(
 	return slices.DeleteFunc(found, func(s driver.Settlement) bool { return s.Status != driver.SettlementPending }), err
 }
 
-// cutWallets cuts the list before it sorts it.
+// cutWallets applies the limit to the list before it sorts it.
 type cutWallets struct{ driver.ReadTx }
 
 func (c cutWallets) LowestFloats(ctx context.Context, limit int) ([]driver.Wallet, error) {

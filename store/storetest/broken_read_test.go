@@ -378,7 +378,7 @@ func (h hasty) EffectiveRates(
 	return h.ReadTx.EffectiveRates(ctx, companies, at.Add(time.Millisecond))
 }
 
-// attached lists members who were removed; it looks for the first possible user.
+// attached lists removed members; it looks for the first possible user.
 type attached struct{ driver.ReadTx }
 
 func (a attached) ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]driver.Member, error) {
@@ -461,7 +461,7 @@ func (u untilAfter) ListAudit(ctx context.Context, query driver.AuditQuery) ([]d
 	return u.ReadTx.ListAudit(ctx, query)
 }
 
-// afterAlone takes the position for the end of the span.
+// afterAlone uses the position as the end of the span.
 type afterAlone struct{ driver.ReadTx }
 
 func (a afterAlone) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driver.AuditEntry, error) {

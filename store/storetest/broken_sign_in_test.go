@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// findsOwned changes what is found by references. anybody finds the other user's record where there is none.
+// findsOwned changes what is found by references. With anybody it finds the other user's record where there is none.
 type findsOwned struct {
 	driver.ReadTx
 
@@ -85,7 +85,7 @@ func foundOf[K any, R comparable](
 	return all, nil
 }
 
-// listsOwned changes the order of lists, or their limit. memberships is what a list of memberships holds besides: 1 for
+// listsOwned changes the order of lists, or their limit. memberships is what a list of memberships also holds: 1 for
 // one that ended, 2 for those of another user.
 type listsOwned struct {
 	driver.ReadTx
@@ -165,7 +165,7 @@ func passkeysByID(all []driver.Passkey) {
 	slices.SortFunc(all, func(a, b driver.Passkey) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// putsOwned changes what is put, given what is kept.
+// putsOwned changes the record that is put, by what is kept.
 type putsOwned struct {
 	driver.Tx
 
@@ -219,7 +219,7 @@ func (p putsOwned) PutStaffMember(ctx context.Context, member driver.StaffMember
 	return p.Tx.PutStaffMember(ctx, member)
 }
 
-// remaking removes what is there before it puts a record.
+// remaking removes the existing record before it puts one.
 type remaking struct{ driver.Tx }
 
 func (r remaking) PutSession(ctx context.Context, session driver.Session) error {
@@ -243,7 +243,7 @@ func (r remaking) PutPasskey(ctx context.Context, passkey driver.Passkey) error 
 	return r.Tx.PutPasskey(ctx, passkey)
 }
 
-// removesOwned removes nothing, all of the user, those of both users, or only what is there.
+// removesOwned removes nothing, all records of the user, those of both users, or only existing ones.
 type removesOwned struct {
 	driver.Tx
 
@@ -325,7 +325,7 @@ func (t touching) TouchSession(ctx context.Context, ref driver.SessionRef, seenA
 	return t.PutSession(ctx, kept[0])
 }
 
-// earliestUses keeps the earliest of the uses that it was given.
+// earliestUses keeps the earliest of the given uses.
 func earliestUses(s driver.Store) driver.Store {
 	var least time.Time
 	return writing(func(tx driver.Tx) driver.Tx {
@@ -338,7 +338,7 @@ func earliestUses(s driver.Store) driver.Store {
 	})(s)
 }
 
-// reviving puts a session that is not there when it is touched.
+// reviving puts a missing session when it is touched.
 type reviving struct{ driver.Tx }
 
 func (r reviving) TouchSession(ctx context.Context, ref driver.SessionRef, seenAt time.Time) error {
@@ -352,7 +352,7 @@ func (r reviving) TouchSession(ctx context.Context, ref driver.SessionRef, seenA
 	return r.PutSession(ctx, session)
 }
 
-// missing reports a session that is not there when it is touched.
+// missing returns an error for a missing session when it is touched.
 type missing struct{ driver.Tx }
 
 func (m missing) TouchSession(ctx context.Context, ref driver.SessionRef, seenAt time.Time) error {

@@ -162,7 +162,7 @@ func uncancelled(s driver.Store, ctx context.Context, fn updateFn) error { //nol
 	return s.Update(context.WithoutCancel(ctx), fn)
 }
 
-// forgiving fails to change a missing record, and yet commits.
+// forgiving fails to change a missing record, but commits.
 type forgiving struct{ driver.Tx }
 
 func (f forgiving) UpdateCategory(ctx context.Context, category driver.Category) error {
@@ -226,7 +226,7 @@ func showsUncommitted(s driver.Store) driver.Store {
 	}
 }
 
-// unclaiming enters without the claims.
+// unclaiming begins an Update without its claims.
 type unclaiming struct{ driver.Tx }
 
 func (u unclaiming) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
@@ -236,7 +236,7 @@ func (u unclaiming) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, 
 	return free, err
 }
 
-// allOrNone treats some claims in flight as all in flight.
+// allOrNone reports all claims in flight if some are.
 type allOrNone struct{ driver.Tx }
 
 func (a allOrNone) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {

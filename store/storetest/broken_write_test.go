@@ -315,7 +315,7 @@ type forgetful struct{ driver.Tx }
 
 func (forgetful) CompleteFacts(context.Context, []driver.Fact) error { return nil }
 
-// rejoining takes the time of a change for the time of joining.
+// rejoining returns the time of a change as the time of joining.
 type rejoining struct{ driver.Tx }
 
 func (r rejoining) Members(ctx context.Context, refs []driver.MemberRef) ([]driver.Member, error) {
@@ -390,7 +390,7 @@ func (f forgetsActs) AppendAudit(ctx context.Context, acts []driver.AuditEntry) 
 
 type latestBuyer struct{ driver.Tx }
 
-// PutBuyers replaces the time of the change by the time of creation, for a buyer who exists.
+// PutBuyers keeps the time of creation as the time of the change, for a buyer who exists.
 func (l latestBuyer) PutBuyers(ctx context.Context, buyers []driver.Buyer) error {
 	buyers = slices.Clone(buyers)
 	for i, buyer := range buyers {
@@ -420,7 +420,7 @@ func (s steadfast) UpdateOrderStatus(
 	return s.Tx.UpdateOrderStatus(ctx, order, driver.OrderConfirmed)
 }
 
-// lavish replaces the time of the decision by the time of the request.
+// lavish keeps the time of the request as the time of the decision.
 type lavish struct{ driver.Tx }
 
 func (l lavish) UpdateSettlement(ctx context.Context, settlement driver.Settlement) error {

@@ -27,7 +27,7 @@ func ordersUnindexed(ctx context.Context, s driver.Store) error {
 	err = update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 		return tx.PutBuyerOrders(ctx, []driver.BuyerOrder{
 			{CompanyID: companyA, Email: emailOfAda, Number: 1},
-			// Those of another buyer or company, and of no order, are not those of the order.
+			// Entries of another buyer, of another company or of no order do not belong to the order.
 			{CompanyID: companyA, Email: emailOfBob, Number: 3},
 			{CompanyID: companyB, Email: emailOfBob, Number: 2},
 			{CompanyID: companyA, Email: emailOfAda, Number: 90},
@@ -83,7 +83,7 @@ func buyerOrdersIndexed(ctx context.Context, s driver.Store) error {
 		func() error {
 			return update(ctx, s, put(entry(emailOfAda, 4), entry(emailOfBob, 2), entry(emailOfAda, 1), entry(emailOfAda, 3)))
 		},
-		// One that is there stays, and one of an order that is not the buyer's is passed over.
+		// An existing entry stays, and the search skips an entry of an order that is not the buyer's.
 		func() error { return update(ctx, s, put(entry(emailOfAda, 4), entry(emailOfAda, 2))) },
 		lists("with entries", ada, orders[3], orders[2], orders[0]),
 		lists("lower numbers", first, orders[2], orders[0]),

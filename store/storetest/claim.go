@@ -42,7 +42,7 @@ func freeKey(ctx context.Context, s driver.Store) error {
 	return nil
 }
 
-// claims enters only to see which keys are in flight, and does not wait for ever.
+// claims begins an Update only to see which keys are in flight. It does not wait for ever.
 func claims(ctx context.Context, s driver.Store, in driver.BeginOptions) (inFlight []bool, err error) {
 	soon, cancel := context.WithTimeout(ctx, patience/4)
 	defer cancel()
@@ -78,7 +78,8 @@ func allInFlight(ctx context.Context, s driver.Store) error {
 }
 
 // partlyInFlight claims one key of two while another Update holds it. In a store whose writers wait for each other, the
-// second one returns after the first has ended. If it came too late to find the key in flight, the check is repeated.
+// second Update returns after the first has ended. If it came too late to find the key in flight, the check is
+// repeated.
 func partlyInFlight(ctx context.Context, s driver.Store) error {
 	for n, pause := 10, window; pause < patience/4; n, pause = n+1, 2*pause {
 		inFlight, err := partly(ctx, s, n, pause)

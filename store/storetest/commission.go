@@ -68,8 +68,8 @@ func appendRates(ctx context.Context, s driver.Store, rates ...driver.Rate) erro
 }
 
 func effectiveRates(ctx context.Context, s driver.Store) error {
-	// Of the rates of one time the last created counts, whatever its id. A rate that is created later may take effect
-	// earlier.
+	// Of the rates that take effect at the same time, the last created counts, whatever its id. A rate that is created
+	// later may take effect earlier.
 	first, second := newRate(companyA, 29, 1, at(100)), newRate(companyA, 28, 2, at(100))
 	third, fourth := newRate(companyA, 27, 3, at(50)), newRate(companyA, 26, 10, at(100))
 	last := newRate(companyA, 25, 11, at(200))

@@ -18,7 +18,7 @@ func copyChecks() []Check {
 	}
 }
 
-// sliced holds every kind of record that contains a slice, and some that are passed in one.
+// sliced holds every kind of record that contains a slice, and some that are passed in a slice.
 type sliced struct {
 	key     driver.APIKey
 	event   driver.Event
@@ -48,7 +48,7 @@ func newSliced() sliced {
 	}
 }
 
-// spoil changes everything that can be reached.
+// spoil changes everything that can be reached from the records.
 func (c *sliced) spoil() {
 	c.hook.Events[0] = "spoilt"
 	for i := range c.sent {

@@ -15,7 +15,7 @@ func deadLettersCounted(ctx context.Context, s driver.Store) error {
 	n := 10
 	dead := func(companyID uuid.UUID, failed int) driver.Delivery {
 		n++
-		// The later one failed, the earlier it was made.
+		// The later a delivery failed, the earlier it was made.
 		delivery := final(newDelivery(companyID, n, at(1000-failed)), driver.DeliveryFailed)
 		delivery.FinishedAt = at(failed)
 		return delivery
@@ -58,7 +58,7 @@ func deadLettersCounted(ctx context.Context, s driver.Store) error {
 	}
 	kept := holds(
 		counts(0, 99, 3, 3), counts(11, 99, 2, 3), counts(20, 99, 2, 3), counts(31, 99, 0, 2), counts(51, 99, 0, 0),
-		// Those that failed last count first; at one time they do by the company.
+		// Those that failed last count first; those that failed at the same time count by company.
 		counts(0, 2, 0, 2), counts(0, 3, 1, 2), counts(0, 4, 1, 3), counts(0, 5, 2, 3), counts(0, 0, 0, 0),
 	)
 	return steps(

@@ -23,7 +23,7 @@ func workChecks() []Check {
 
 // allWork returns a query for work of all kinds that is not pruning, from the beginning.
 func allWork() []driver.DueWork {
-	// In no order: the result has its own.
+	// The kinds are in no order: the result has its own.
 	return []driver.DueWork{
 		{Kind: driver.WorkMail}, {Kind: driver.WorkDeliver}, {Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish},
 	}
@@ -44,7 +44,7 @@ func workDue(ctx context.Context, s driver.Store) error {
 		delivery.Endpoint = endpoint
 		return delivery
 	}
-	// The one that was created first is due last.
+	// The delivery that was created first is due last.
 	early, late := of(companyA, 2, 32), of(companyA, 2, 33)
 	early.DueAt, late.DueAt, late.CreatedAt = at(6), at(5), at(1)
 	undispatched := []driver.Fact{
@@ -200,7 +200,7 @@ func notificationDue(ctx context.Context, s driver.Store) error {
 	)
 }
 
-// pruneDue has old records and also some that must stay: pending, not handled, or of the very time of the query.
+// pruneDue has old records, and some that must stay: pending, not handled, or of exactly the time of the query.
 func pruneDue(ctx context.Context, s driver.Store) error {
 	of := func(company uuid.UUID, n, seconds int) driver.Delivery {
 		return newDelivery(company, n, at(seconds))
@@ -248,7 +248,7 @@ func pruneDue(ctx context.Context, s driver.Store) error {
 	)
 }
 
-// workWaits has two places before the one that is due: they do not count towards the limit.
+// workWaits has two places before the one that is due. They do not count towards the limit.
 func workWaits(ctx context.Context, s driver.Store) error {
 	a := newFact(companyA, 10, at(0))
 	waits, later := newDelivery(companyA, 10, at(0)), newDelivery(companyA, 11, at(0))

@@ -13,8 +13,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// window is how long a check gives a store the chance to break a promise that only time can break. A slow store that
-// keeps its promises never fails.
+// window is how long a check waits for a store to break a promise that only time can break. A slow store that keeps its
+// promises never fails.
 const window = 30 * time.Millisecond
 
 // expectation is the result that a call must return.

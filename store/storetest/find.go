@@ -94,7 +94,7 @@ func recordsFound(ctx context.Context, s driver.Store) error {
 			if err := want(what, test.found).from(tx.FindRecords(ctx, query)); err != nil {
 				return err
 			}
-			// The other way round, each kind asked for alone finds its own.
+			// The other way round: each kind alone finds its own record.
 			for _, kind := range recordKinds() {
 				query.Kinds = []driver.RecordKind{kind}
 				own := slices.DeleteFunc(slices.Clone(test.found), func(r driver.FoundRecord) bool { return r.Kind != kind })
@@ -251,7 +251,7 @@ func buyerOrdersFound(ctx context.Context, s driver.Store) error {
 		func() error {
 			return update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 				return tx.PutBuyerOrders(ctx, []driver.BuyerOrder{
-					// One of an order that is not the buyer's is passed over.
+					// The search skips an entry of an order that is not the buyer's.
 					entry(companyA, emailOfAda, 1), entry(companyA, emailOfAda, 2), entry(companyA, emailOfBob, 2),
 					entry(companyA, emailOfAda, 4), entry(companyB, emailOfAda, 1),
 				})

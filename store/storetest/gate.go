@@ -63,7 +63,7 @@ func exclusiveWaits(ctx context.Context, s driver.Store) error {
 			})
 		}()
 		linger(entered, window)
-		// Set before the Update ends, since its end lets the other one take the gate.
+		// Set this before the Update ends, since its end lets the other Update take the gate.
 		ended.Store(true)
 		return want("what is guarded", []driver.Company{newCompany(companyA)}).
 			from(tx.Companies(inner, []uuid.UUID{companyA}))

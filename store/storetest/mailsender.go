@@ -39,7 +39,7 @@ func mailSenderChecks() []Check {
 	}
 }
 
-// lastMailSender has versions of which the last one says that the sender was removed, and one that comes late.
+// lastMailSender has versions, of which the last one removes the sender and one is appended late.
 func lastMailSender(ctx context.Context, s driver.Store) error {
 	removed := driver.MailSender{Version: 10, CreatedAt: at(3)}
 	appends := func(senders ...driver.MailSender) writes {

@@ -20,7 +20,7 @@ func newNotification(companyID uuid.UUID, number int64, copies int, when time.Ti
 	}
 }
 
-// over returns the notification with a final status, as it was finished at a time.
+// over returns the notification with a final status, finished at a time.
 func over(n driver.Notification, status driver.NotificationStatus, when time.Time) driver.Notification {
 	n.Status, n.FinishedAt, n.LeasedUntil = status, when, time.Time{}
 	return n
@@ -184,7 +184,7 @@ func notificationsFiltered(query driver.NotificationQuery, all []driver.Notifica
 		}
 	}
 	return func(ctx context.Context, tx driver.ReadTx) error {
-		// The company of the place is ignored.
+		// The company of the place must be ignored.
 		for _, company := range []uuid.UUID{companyA, companyB, {}} {
 			err := pages(order, func(after *driver.NotificationRef, limit int) ([]driver.NotificationRef, error) {
 				query.Limit, query.After = limit, driver.NotificationRef{CompanyID: company}
@@ -204,7 +204,7 @@ func notificationsFiltered(query driver.NotificationQuery, all []driver.Notifica
 		}
 		query.After, query.Limit = driver.NotificationRef{}, 0
 		none := want("of no limit", []driver.Notification(nil)).from(tx.ListNotifications(ctx, query))
-		// Neither a place nor a limit bounds the count.
+		// The count ignores the place and the limit.
 		query.After, query.Limit = driver.NotificationRef{CompanyID: companyA, Number: 5, Copy: 2}, 1
 		return errors.Join(none, want("count", len(order)).from(tx.CountNotifications(ctx, query)))
 	}
@@ -237,8 +237,8 @@ func notificationsOfOrders(ctx context.Context, s driver.Store) error {
 	})
 }
 
-// notificationsLeftOut appends notifications whose keys exist: from before, from the same Update and from the same
-// call.
+// notificationsLeftOut appends notifications whose keys exist already: from before, from the same Update and from the
+// same call.
 func notificationsLeftOut(ctx context.Context, s driver.Store) error {
 	kept := over(newNotification(companyA, 2, 1, at(0)), driver.NotificationSent, at(1))
 	leased := newNotification(companyA, 3, 1, at(0))
@@ -370,8 +370,8 @@ func pruneNotifications(ctx context.Context, s driver.Store, before time.Time, l
 	return pruned, err
 }
 
-// notificationsPruned has notifications that were finished in another order than they were made, and one that is
-// pending although it is the oldest.
+// notificationsPruned has notifications that were not finished in the order in which they were made. The oldest one is
+// pending.
 func notificationsPruned(ctx context.Context, s driver.Store) error {
 	made := func(number int64, status driver.NotificationStatus, finished int) driver.Notification {
 		return over(newNotification(companyA, number, 1, at(0)), status, at(finished))
@@ -405,7 +405,7 @@ func notificationsPruned(ctx context.Context, s driver.Store) error {
 				return want("of another company", []driver.Notification{foreign}).from(tx.ListNotifications(ctx, query))
 			})
 		},
-		// The key of one that was removed is free.
+		// The key of a removed notification is free again.
 		func() error { return keepNotifications(ctx, s, all[1]) }, left(all[0], all[1], all[3]),
 	))
 }

@@ -17,7 +17,7 @@ func claimNotifications(
 	return claimOldNotifications(ctx, s, when, time.Time{}, limit)
 }
 
-// claimOldNotifications claims those that were created before a time; zero: all.
+// claimOldNotifications claims notifications that were created before a time; zero: all.
 func claimOldNotifications(
 	ctx context.Context, s driver.Store, when, before time.Time, limit int,
 ) ([]driver.Notification, error) {

@@ -31,7 +31,7 @@ func orderKinds() []record {
 	}
 	put := func(order driver.Order) writes {
 		return func(ctx context.Context, tx driver.Tx) error {
-			// If one order of a call breaks a constraint, none is kept.
+			// If one order of a call breaks a constraint, the call keeps none.
 			return tx.AppendOrders(ctx, []driver.Order{order})
 		}
 	}

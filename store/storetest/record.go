@@ -9,17 +9,17 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// record describes what is checked for every kind of record. All its functions use the same record.
+// record describes the checks of one kind of record. All its functions use the same record.
 type record struct {
 	name string
 	// create inserts the record.
 	create writes
-	// created expects it as create wrote it. absent expects no trace of it, also in lists.
+	// created expects the record as create wrote it. absent expects no trace of it, also in lists.
 	created, absent reads
-	// change changes it, and changed expects the change. They are nil for records that never change.
+	// change changes the record, and changed expects the change. They are nil for records that never change.
 	change  writes
 	changed reads
-	// taken inserts another record under a key of this one, by the name of the key.
+	// taken inserts another record under a key of this one. Its keys are the names of these keys.
 	taken map[string]writes
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Rerun returns a store that runs the fn of every Update twice, as a store does after a transient failure. The first
-// run is rolled back, the second one is kept. So a test sees anything that fn leaves from its first run.
+// Rerun returns a store that runs the fn of every Update twice, as a store does after a transient failure. It rolls
+// back the first run and keeps the second. So a test finds everything that fn keeps from its first run.
 func Rerun(s driver.Store) driver.Store {
 	if durable, ok := s.(driver.DurableStore); ok {
 		return durableRerun{rerun{s}, durable}

@@ -8,10 +8,11 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// patience bounds one check. It is reached only if a store makes a caller wait for ever.
+// patience bounds one check. A check reaches it only if a store makes a caller wait for ever.
 const patience = 5 * time.Minute
 
-// Run runs all checks in parallel, each on an empty store of its own.
+// Run runs all checks in parallel. Each check calls open for an empty store of its own, and fails t if the store breaks
+// the promise.
 func Run(t *testing.T, open func(t *testing.T) driver.Store) {
 	t.Helper()
 	for _, check := range Checks() {

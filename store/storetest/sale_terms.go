@@ -59,7 +59,7 @@ func termsAgree(ctx context.Context, s driver.Store) error {
 	})
 }
 
-// composed returns the terms as other methods return their parts.
+// composed returns the terms, made from the results of other methods.
 func composed(
 	ctx context.Context, tx driver.ReadTx, refs []driver.SaleTermsRef, when int,
 ) ([]driver.SaleTerms, error) {

@@ -16,7 +16,7 @@ func quarter(n int) time.Time {
 	return at(0).Truncate(driver.SalesInterval).Add(time.Duration(n) * driver.SalesInterval)
 }
 
-// newSum returns a sum of which every member differs.
+// newSum returns a sum in which every member has a different value.
 func newSum(companyID, eventID uuid.UUID, tier string, n int) driver.SalesSum {
 	return driver.SalesSum{
 		SalesSumRef: driver.SalesSumRef{CompanyID: companyID, EventID: eventID, Tier: tier, At: quarter(n)},
@@ -131,7 +131,7 @@ func salesListed(ctx context.Context, s driver.Store) error {
 	if err != nil {
 		return err
 	}
-	// of asks for the totals of times, of which it gets the bounds.
+	// of returns a query for the totals between bounds.
 	of := func(tiers bool, eventID uuid.UUID, bounds ...int) driver.SalesSumQuery {
 		query := driver.SalesSumQuery{CompanyID: companyA, EventID: eventID, Tiers: tiers}
 		for _, n := range bounds {
@@ -139,7 +139,7 @@ func salesListed(ctx context.Context, s driver.Store) error {
 		}
 		return query
 	}
-	// total is the total of sums, at the bound where their time begins.
+	// total is the total of sums, at the bound where their period begins.
 	total := func(at int, of ...driver.SalesSum) driver.SalesSum {
 		sum := driver.SalesSum{SalesSumRef: of[0].SalesSumRef}
 		sum.At = quarter(at)
@@ -203,7 +203,7 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 		}
 	}
 	events := []uuid.UUID{eventA.ID, id(90), uuid.Nil, eventA.ID}
-	// The sum of all time is one of its own, which no total of intervals has.
+	// The sum of all time is kept separately. No total of intervals contains it.
 	ever := total(eventA.ID, 7)
 	if err := update(ctx, s, addSales(ever)); err != nil {
 		return err

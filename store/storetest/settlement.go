@@ -177,7 +177,7 @@ func settlementsOpen(ctx context.Context, s driver.Store) error {
 				return err
 			}
 		}
-		// A settlement that is done makes room for another, and cannot be reopened next to it.
+		// A final settlement allows another open one. It cannot be reopened next to it.
 		open.Status = done[i]
 		err = share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.UpdateSettlement(ctx, open) })
 		if err != nil {

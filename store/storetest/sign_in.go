@@ -25,7 +25,7 @@ func newSignInToken(userID uuid.UUID, n, madeAt int) driver.SignInToken {
 	}
 }
 
-// newPasskey returns a passkey. Ids are texts of which those that look alike are other ones.
+// newPasskey returns a passkey. Ids are texts; ids that look alike are different.
 func newPasskey(userID uuid.UUID, n, madeAt int) driver.Passkey {
 	return driver.Passkey{
 		UserID: userID, ID: []string{"", "B-_1", "a-_1", "b-_1", "é", "\uFFFD"}[n%6], Name: awkward,
@@ -130,7 +130,7 @@ func touches(session driver.Session, seenAt time.Time) writes {
 	}
 }
 
-// sessionsTouched touches one session beside another one of the same id.
+// sessionsTouched touches one of two sessions with the same id.
 func sessionsTouched(ctx context.Context, s driver.Store) error {
 	one, beside := newSession(userA, 1, 3), newSession(userB, 1, 3)
 	holds := func(what string, seenAt time.Time) func() error {
@@ -158,7 +158,7 @@ func sessionsTouched(ctx context.Context, s driver.Store) error {
 	)
 }
 
-// usersSeen asks when users were last seen who have several sessions, one, and none.
+// usersSeen reads when users were last seen. The users have several sessions, one, and none.
 func usersSeen(ctx context.Context, s driver.Store) error {
 	newest, used, beside := newSession(userA, 1, 9), newSession(userA, 2, 3), newSession(userB, 1, 5)
 	holds := func(what string, times ...time.Time) func() error {
@@ -225,7 +225,7 @@ func sessionsTouchedAtOnce(ctx context.Context, s driver.Store) error {
 	}
 	const users = 12
 	err := together(ctx, users, func(n int) error {
-		// In no order, the last one first.
+		// The touches are in no order; the last one comes first.
 		return share(ctx, s, touches(one, at(100+(n*7+users-1)%users)))
 	})
 	if err != nil {
@@ -291,7 +291,7 @@ func plainPasskeys(ctx context.Context, s driver.Store) error {
 	})
 }
 
-// signIns holds one of each record that people sign in with, all of whose times are the same.
+// signIns holds one of each kind of record that people sign in with. All their times are the same.
 type signIns struct {
 	session driver.Session
 	token   driver.SignInToken

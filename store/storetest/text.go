@@ -51,7 +51,7 @@ func textsExact(ctx context.Context, s driver.Store) error {
 	return nil
 }
 
-// textsApart creates tiers whose names a careless comparison considers equal.
+// textsApart creates tiers whose names are equal in a careless comparison.
 func textsApart(ctx context.Context, s driver.Store) error {
 	alike := []string{"e\u0301", "\u00e9", "VIP", "vip", "VIP ", " VIP", "V_P", "V%P", "\u212a", "K", "k", "ß", "ss"}
 	var refs []driver.BuyerRef

@@ -36,7 +36,7 @@ func takenAtOnce[T any](ctx context.Context, take func(limit int) ([]T, error)) 
 	if err != nil {
 		return nil, fmt.Errorf("take at once: %w", err)
 	}
-	// A row that was skipped while another worker had it locked is left for this call.
+	// This call returns a row that was skipped while another worker had it locked.
 	rest, err := take(99)
 	return append(slices.Concat(taken[:]...), rest...), err
 }

@@ -200,7 +200,7 @@ func deliveriesFiltered(query driver.DeliveryQuery, all []driver.Delivery) reads
 		if err := pages(order, list(ctx, tx, true)); err != nil {
 			return fmt.Errorf("the oldest first: %w", err)
 		}
-		// Neither a position nor a limit bounds the count.
+		// The count ignores the position and the limit.
 		query.After, query.Limit = driver.Position{At: at(5), ID: id(50)}, 1
 		return errors.Join(
 			want("count", len(order)).from(tx.CountDeliveries(ctx, query, 0)),

@@ -195,7 +195,7 @@ func endpointRemoved(ctx context.Context, s driver.Store) error {
 				return want("its delivery", delivery).from(tx.FindDelivery(ctx, delivery.ID))
 			})
 		},
-		// For a store, its number and id are free again, whatever the rules of the service say.
+		// For a store, its number and id are free again, whatever the rules of the service are.
 		func() error {
 			return errors.Join(
 				keepEndpoints(ctx, s, newEndpoint(companyA, 1)),

@@ -44,7 +44,7 @@ func endpointHealth(ctx context.Context, s driver.Store) error {
 	n := 0
 	to := func(endpoint int64, status driver.DeliveryStatus, ended, attempts int) driver.Delivery {
 		n++
-		// The one that was made last does not end last.
+		// The delivery that was made last is not the one that ends last.
 		delivery := newDelivery(companyA, 40+n, at(1000-n))
 		delivery.Endpoint = endpoint
 		for range attempts {
@@ -63,7 +63,7 @@ func endpointHealth(ctx context.Context, s driver.Store) error {
 		to(2, driver.DeliveryFailed, 8000, 8), to(2, driver.DeliveryPending, 0, 0), to(2, driver.DeliveryPending, 0, 2),
 		to(2, driver.DeliveryPending, 0, 1), to(3, driver.DeliverySucceeded, 8000, 1),
 	}
-	// The newest of all is to an endpoint that was deleted.
+	// The newest delivery of all is to a deleted endpoint.
 	kept = append(kept, to(3, driver.DeliveryPending, 0, 0))
 	newest := &kept[len(kept)-1]
 	newest.CreatedAt = at(2000)
@@ -103,7 +103,7 @@ func endpointHealth(ctx context.Context, s driver.Store) error {
 			want("of both companies", append(ofA[:2:2], ofB)).from(tx.EndpointHealth(ctx, ask(9, companyB, id(99), companyA))),
 			want("at most one", []driver.EndpointHealth{
 				of(1, driver.EndpointHealth{LastSuccessAt: at(7000), Failed: 1}),
-				// The one that is due first, which was made last, had an attempt.
+				// The delivery that is due first was made last, and had an attempt.
 				of(2, driver.EndpointHealth{Failed: 1, Pending: 1, Retrying: 1}),
 			}).from(tx.EndpointHealth(ctx, ask(1, companyA))),
 			want("of no endpoints", []driver.EndpointHealth(nil)).from(tx.EndpointHealth(ctx, ask(9, id(99)))),

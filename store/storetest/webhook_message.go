@@ -61,7 +61,7 @@ func keepMessages(ctx context.Context, s driver.Store, messages ...driver.Messag
 	return nil
 }
 
-// messagesHold expects the messages as given. One without a type stands for a message that does not exist.
+// messagesHold expects the given messages. A message without a type must not exist.
 func messagesHold(messages ...driver.Message) reads {
 	return func(ctx context.Context, tx driver.ReadTx) error {
 		var refs []driver.MessageRef
