@@ -35,12 +35,12 @@ type act struct {
 
 // outcome is what an act did.
 type outcome struct {
-	data any    // the data of the JSON answer
+	data any    // the data of the JSON response
 	done string // what the page says; defaults to that of the act
 	next string // the path that the redirect leads to; defaults to the page of the act
-	show string // a template that is the answer instead of a redirect, such as for a secret that is shown once
+	show string // a template that is rendered instead of a redirect, such as for a secret that is shown once
 
-	download *download // a file that is the answer, to a program, too
+	download *download // a file that is the response, to a program, too
 
 	signedIn  *signedIn // a new secret for the cookie
 	signedOut bool      // removes the cookie

@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// confirmation is what the page shows that asks a person to prove again who they are. It holds the form that they sent,
-// which is sent again with the proof.
+// confirmation is the data of the page that asks a person to prove again who they are. It holds the form that they
+// sent, which is sent again with the proof.
 type confirmation struct {
 	Action   string
 	Fields   []hiddenField
@@ -25,7 +25,8 @@ type confirmation struct {
 
 type hiddenField struct{ Name, Value string }
 
-// hiddenFields returns the fields of a form for another one, without those of the console but for where it leads.
+// hiddenFields returns the fields of a form for another one, without those of the console, except for the path of the
+// redirect.
 func hiddenFields(form url.Values) []hiddenField {
 	var fields []hiddenField
 	for _, name := range sortedNames(form) {
@@ -39,9 +40,9 @@ func hiddenFields(form url.Values) []hiddenField {
 	return fields
 }
 
-// confirm asks a person to prove who they are before an act, by a code or by a passkey, or at the host that identifies
-// people. It reports whether they just did, and else returns the page that asks. What they sent is in that page and is
-// kept nowhere else.
+// confirm asks a person to prove who they are before an act, by a code, by a passkey, or at the host that identifies
+// people. It reports whether they just did, and otherwise returns the page that asks. What they sent is kept only in
+// that page.
 func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values) (answer, bool, error) {
 	p := x.pages[a.page]
 	asked := confirmation{
@@ -56,7 +57,7 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 	}
 	if asked.Host {
 		if form.Has("_asked") {
-			return ask(errConfirm, http.StatusForbidden) // They go on without having done it.
+			return ask(errConfirm, http.StatusForbidden) // They continued without having done it.
 		}
 		return ask(nil, http.StatusForbidden)
 	}
@@ -89,15 +90,15 @@ func (x *exchange) confirm(ctx context.Context, c *call, a *act, form url.Values
 	return ask(nil, http.StatusForbidden)
 }
 
-// offerFile shows the button of a download to a person who has just confirmed who they are. If the answer were the
-// file, the browser would stay at the page that asked them. The fields stay out of the address, where histories and
-// logs would keep an email.
+// offerFile shows the button of a download to a person who has just confirmed who they are. If the response were the
+// file, the browser would stay at the page that asked them. The fields are not put into the address: an email would
+// stay in histories and logs.
 func (x *exchange) offerFile(ctx context.Context, c *call, a *act, form url.Values) (answer, error) {
 	offered := confirmation{Action: c.expand(a.path), Fields: hiddenFields(form)}
 	return x.render(ctx, c, x.pages[a.page], view{title: "Download", data: offered}, &refused{template: "download.html"})
 }
 
-// confirmByCode uses a code up and gives the browser a new session in place of the one that it has.
+// confirmByCode uses a code up and gives the browser a new session that replaces its own.
 func (x *exchange) confirmByCode(ctx context.Context, code string) error {
 	if err := x.try(ctx); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (x *exchange) confirmByCode(ctx context.Context, code string) error {
 	return nil
 }
 
-// confirmActs are for programs, which get CONFIRM_REQUIRED where a browser gets a page that asks.
+// confirmActs are for programs, which get CONFIRM_REQUIRED. A browser gets a page that asks.
 func confirmActs() []act {
 	return []act{
 		newAct(act{

@@ -9,8 +9,8 @@
 //
 // # Pages and acts
 //
-// A page is a GET and changes nothing. An act is a POST and ends with a redirect to a page. Each is a row of a table,
-// and two adapters stand on the tables, so neither has a rule that the other lacks:
+// A page is a GET and changes nothing. An act is a POST and ends with a redirect to a page. Each is a row of a table.
+// Two adapters use the tables, so both have the same rules:
 //
 //   - The pages. /business/{companyId}/api-keys is a page. A form on it posts to the path of an act.
 //   - /api/v2. The JSON of a page is at /api/v2 and the path of the page. An act is a POST of a JSON object at /api/v2
@@ -36,16 +36,16 @@
 //	}
 //
 // A page of the data plane, such as one of events, has grants instead of permissions and calls c.console.svc as
-// c.caller; an act has a grant, and its function is wrapped by onDataPlane. A form that creates something there has the
+// c.caller. An act has a grant, and its function is wrapped by onDataPlane. A form that creates something there has the
 // hidden field idempotencyKey with the form's Key, see data_plane.go.
 //
-// The group is the heading in the navigation, see navigation.go; bar is for the few pages that the bar of a phone has.
-// A template shows a time that was with "ago" and one that is to come with "moment", and an id with the template "id".
+// The group is the heading in the navigation, see navigation.go; bar is for the few pages on the bar of a phone. A
+// template shows a past time with "ago", a future one with "moment", and an id with the template "id".
 //
 // A path variable whose name ends in "Id" is a UUID, which c.pathID returns; a malformed one is a 404 before anything
 // is read. Other variables are texts, which c.path returns. The query has only the listed members, which c.query
-// returns; c.paging reads limit and cursor, and a page that names cursor has limit, too. The data is the JSON of the
-// page and is .Data in the template, where the dot is a *frame: see its methods for links, forms and fields.
+// returns. A page that lists cursor also has limit, and c.paging reads both. The data is the JSON of the page and is
+// .Data in the template, where the dot is a *frame: see its methods for links, forms and fields.
 //
 // # Adding an act
 //
@@ -71,20 +71,20 @@
 //
 //	{{with $.Form "api_key.revoke" "keyId" .ID}}<form method="post" action="{{.Action}}">…</form>{{end}}
 //
-// Other parts are "area", "select", "badge", "icon", "empty", "refusal" and "next", see templates/parts.html; the
+// Other templates are "area", "select", "badge", "icon", "empty", "refusal" and "next", see templates/parts.html; the
 // functions of templates are in format.go. The layout shows why an act was refused, before the content of the page; a
-// template that shows it elsewhere defines its own "refused". Styles are in src, in layers: the policy allows no style
-// in a page, and no script.
+// template that shows it elsewhere defines its own "refused". Styles are in src, in layers: the policy allows neither
+// styles nor scripts in a page.
 //
-// A refused form comes back as its page with what was typed, and each violation beside its field. An act whose answer
-// holds a secret returns outcome{show: "issued-key.html"}: that template is then the answer, once, without a redirect.
-// An act with recent set asks a person who signed in more than ten minutes ago to confirm who they are, and then goes
-// on with what they sent. A hidden field "_next" with a path of ours is where the redirect leads, such as back to a
-// filtered list.
+// A refused form is shown again on its page with what was typed, and each violation beside its field. An act whose
+// response holds a secret returns outcome{show: "issued-key.html"}: that template is then the response, once, without a
+// redirect. An act with recent set asks a person who signed in more than ten minutes ago to confirm who they are, and
+// then continues with what they sent. A hidden field "_next" with a path of ours is the target of the redirect, such as
+// a filtered list.
 //
 // # Protection
 //
-// The handler serves the host of [Config.WebOrigin] and no other, over plain HTTP on loopback alone. A POST has to come
-// from the same origin. No GET changes anything, but for the way back from an issuer of OpenID Connect, which signs in
-// and is bound to the browser by its state. Every answer has X-Request-Id, no-store and the policy headers.
+// The handler serves only the host of [Config.WebOrigin], and plain HTTP only on loopback. A POST must come from the
+// same origin. A GET changes nothing, except for the return from an issuer of OpenID Connect: it signs in, and its
+// state binds it to the browser. Every response has X-Request-Id, no-store and the policy headers.
 package console

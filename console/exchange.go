@@ -36,7 +36,7 @@ type exchange struct {
 	id      string
 	began   time.Time
 	route   *route // nil: no page or act has the path
-	api     bool   // the answer is JSON
+	api     bool   // the response is JSON
 	visitor *visitor
 	cookies []*http.Cookie
 }
@@ -68,7 +68,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		console: c, w: w, r: r, id: requestID(r), began: c.config.Clock(),
 		api: r.URL.Path == apiPrefix || strings.HasPrefix(r.URL.Path, apiPrefix+"/"),
 	}
-	c.live.draining(r) // Its shutdown must be seen from the start.
+	c.live.draining(r) // The shutdown of the server must be seen from the start.
 	a := x.answer(r.Context())
 	if a.stream != nil {
 		defer a.stream.close()
@@ -248,7 +248,7 @@ func (c *call) readQuery(names []string) error {
 // compressAt is the size from which a response is compressed, in bytes.
 const compressAt = 1 << 10
 
-// send writes the answer.
+// send writes the response.
 func (x *exchange) send(ctx context.Context, a answer) {
 	x.setPolicies(a)
 	header := x.w.Header()

@@ -69,7 +69,7 @@ type provider struct {
 	*oidc.Provider
 
 	endpoint oauth2.Endpoint
-	namesIss bool // its answers have the member iss
+	namesIss bool // its responses have the member iss
 	at       time.Time
 }
 

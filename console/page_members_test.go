@@ -88,7 +88,7 @@ func TestInvitationsByMailAreLimited(t *testing.T) {
 		ok.Equal(invite(owner, s.company, fmt.Sprintf("m%d@example.com", n)).StatusCode, http.StatusSeeOther)
 		s.mail(t)
 	}
-	ok.True(invite(owner, s.company, "eve@example.com").has("this company has mailed 30 invitations within a day. Create a"))
+	ok.True(invite(owner, s.company, "eve@example.com").has("this company has mailed 30 invitations within a day. Create"))
 	unlinked := invite(onboarding, s.company, "eve@example.com") // They are shown no link.
 	ok.True(unlinked.has("this company has mailed 30 invitations within a day.") && !unlinked.has("Create a link instead"))
 	byLink := s.post(t, owner, members+"/invite", "name", "Eve", "email", "eve@example.com", "role", "VIEWER")

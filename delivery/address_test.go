@@ -21,7 +21,7 @@ import (
 
 type prefix = netip.Prefix
 
-// script is a resolver that returns one answer after the other, and the last one from then on.
+// script is a resolver that returns one response after the other, and then always the last one.
 type script struct {
 	lookups []lookup
 	asked   atomic.Int64
@@ -44,9 +44,9 @@ func (s *script) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, e
 	return addrs, nil
 }
 
-// Sections 6.2 and 6.5: the sender checks every DNS answer before it opens a connection. A name with a private address
-// is a failed attempt that names the address, even if the name resolved to a public one before. The test runs the
-// corpus of package safedial over real receivers.
+// Sections 6.2 and 6.5: the sender checks every DNS response before it opens a connection. A name with a private
+// address is a failed attempt that names the address, even if the name resolved to a public one before. The test runs
+// the corpus of package safedial over real receivers.
 func TestCorpusOfAnswersIsNotConnectedTo(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../internal/safedial/testdata/dns.json")
@@ -94,7 +94,7 @@ func TestCorpusOfAnswersIsNotConnectedTo(t *testing.T) {
 	}
 }
 
-// The error of a connection that fails says what went wrong.
+// The error of a failed connection names the cause.
 func TestConnecting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -121,7 +121,7 @@ func TestConnecting(t *testing.T) {
 	}
 }
 
-// A URL that registration would refuse gets no request, however it got into the record.
+// A URL that registration would refuse gets no request, even if it is in the record.
 func TestURLIsCheckedAgain(t *testing.T) {
 	t.Parallel()
 	r := receive(t, false, func(http.ResponseWriter, *http.Request) { t.Error("it was sent to") })

@@ -1,8 +1,8 @@
 // Package delivery posts webhooks. [New] returns a [Sender], which is the [ticketing.Sender] to set as Config.Sender.
 //
-// It connects only to the public internet. It resolves a name for each connection, requires every address of the answer
-// to be public, and connects to an address that it checked. It always verifies TLS, follows no redirects and ignores
-// proxies of the environment. Deliveries to a host share connections, over HTTP/2 where the receiver supports it.
+// It connects only to the public internet. It resolves a name for each connection, requires every resolved address to
+// be public, and connects to an address that it checked. It always verifies TLS, follows no redirects and ignores
+// proxies of the environment. Deliveries to a host share connections, over HTTP/2 if the receiver supports it.
 package delivery
 
 import (

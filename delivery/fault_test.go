@@ -105,8 +105,8 @@ func request(conn *tls.Conn) {
 // awaitEnd waits until the other side closes the connection.
 func awaitEnd(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// A fault of a receiver over HTTP/1.1 gives one of a few fixed texts, with nothing that the receiver wrote. A status
-// that has arrived stands, whatever happens to the body.
+// A fault of a receiver over HTTP/1.1 gives one of a few fixed texts, with nothing that the receiver wrote. After a
+// status has arrived, no fault of the body changes it.
 func TestReceiverFaults(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-of-the-receiver"
@@ -558,7 +558,7 @@ func TestReceiverFaultsOverHTTP2(t *testing.T) {
 	}
 }
 
-// A receiver that goes away without having read the request says so. The sender repeats the request over a new
+// A receiver that goes away without having read the request reports that. The sender repeats the request over a new
 // connection: it was not handled, so this is not another attempt.
 func TestGoingAwayBeforeTheRequest(t *testing.T) {
 	t.Parallel()
@@ -582,7 +582,7 @@ func TestGoingAwayBeforeTheRequest(t *testing.T) {
 	is.True(dialed == 2 || dialed == 3) // One more if the first connection is found going away only then.
 }
 
-// A receiver that refuses forever is bounded by the timeout of the attempt.
+// A receiver that always refuses is limited by the timeout of the attempt.
 func TestRefusingForEver(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -639,7 +639,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 	is.Equal(w.dialed.Load(), int64(1))
 }
 
-// An answer without a request is not taken as the answer to the next request.
+// A response without a request is not taken for the response to the next request.
 func TestUnaskedAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -658,7 +658,7 @@ func TestUnaskedAnswer(t *testing.T) {
 	}
 }
 
-// A caller that cancels its context soon gets an error that says so and wraps the context's.
+// A caller that cancels its context soon gets an error that wraps the context's.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -680,7 +680,7 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// A deadline of the caller that is nearer than the sender's is kept, and reported as a timeout.
+// If the caller's deadline is earlier than the sender's, it is kept and reported as a timeout.
 func TestCallersDeadline(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -32,7 +32,7 @@ const (
 	public = "93.184.216.34"
 )
 
-// TestMain sets a proxy in the environment at which no server listens: a request that used it would fail.
+// TestMain sets a proxy in the environment at which no server listens. A request through it would fail.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		if err := os.Setenv(name, "http://127.0.0.1:9"); err != nil {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// authority signs certificates. They hold for two centuries, so that they are valid in a bubble of synctest, too.
+// authority signs certificates. They are valid for two centuries, so that they are valid in a bubble of synctest, too.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey

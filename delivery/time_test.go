@@ -41,8 +41,8 @@ func (n never) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 	return nil, nil
 }
 
-// Section 6.3: 10 seconds in all, wherever they are spent. The look-up and the connecting have their own bounds, and
-// the sender waits a second at most for a body. No goroutine is left: the bubble would not end.
+// Section 6.3: 10 seconds in all, whatever takes the time. The look-up and the connecting have their own limits, and
+// the sender waits at most a second for a body. No goroutine is left: the bubble would not end.
 func TestTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	certificate := trusted.sign(t, host, nil)
@@ -200,11 +200,11 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 			is.NoErr(err)
 		}
 		is.Equal(dialed, 1)
-		time.Sleep(50 * time.Second) // It is pinged meanwhile, and answers.
+		time.Sleep(50 * time.Second) // It is pinged meanwhile, and responds.
 		_, err = sender.Post(t.Context(), attempt())
 		is.NoErr(err)
 		is.Equal(dialed, 1)
-		time.Sleep(30 * time.Second) // The connection is dead from the minute on.
+		time.Sleep(30 * time.Second) // The connection is dead from the first minute on.
 		_, err = sender.Post(t.Context(), attempt())
 		is.NoErr(err)
 		is.Equal(dialed, 2)

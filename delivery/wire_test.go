@@ -16,8 +16,8 @@ import (
 	"github.com/floatgate/ticketing/delivery"
 )
 
-// Section 6.3: a POST with the exact stored body and the six headers of the table, and no other header but those that
-// HTTP itself needs.
+// Section 6.3: a POST with the exact stored body and the six headers of the table, and no other header except those
+// that HTTP itself needs.
 func TestRequestIsThatOfTheContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, http2 bool) {
@@ -136,7 +136,8 @@ func TestNoCookies(t *testing.T) {
 	is.Equal(cookies.Load(), int64(0))
 }
 
-// Connections are kept: consecutive deliveries share one if the answer's body is small, and the name is looked up once.
+// Connections are kept: consecutive deliveries share one if the response's body is small, and the name is looked up
+// once.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 2, 60 << 10, 64 << 10} {
@@ -162,7 +163,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// A chunked answer without a length is read to its end, too.
+// A chunked response without a length is read to its end, too.
 func TestChunkedAnswerKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -229,7 +230,7 @@ func TestClose(t *testing.T) {
 		for range 2 {
 			_, err := r.sender.Post(t.Context(), attempt())
 			is.NoErr(err)
-			eventually(t, func() bool { // A connection is idle a moment after its last answer.
+			eventually(t, func() bool { // A connection is idle a moment after its last response.
 				r.sender.CloseIdleConnections()
 				return r.wires.open.Load() == 0
 			})

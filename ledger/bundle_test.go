@@ -301,7 +301,7 @@ func TestABundleContinuesAnOlderOne(t *testing.T) {
 }
 
 // A bundle alone cannot prove that it is the only history: the owner of the key can sign another one. Only an older
-// head that somebody else has kept shows it.
+// head that was kept elsewhere shows it.
 func TestTheKeySignsAnyHistory(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -43,8 +43,8 @@ func headOf(e ledger.Entry) *ledger.Head {
 	}
 }
 
-// resealed returns the entry with the hash of its present bytes, as a forger
-// makes it who knows the format.
+// resealed returns the entry with the hash of its present bytes, like a forger
+// who knows the format.
 func resealed(e ledger.Entry) ledger.Entry {
 	e.Hash = e.Sum()
 	return e

@@ -31,9 +31,9 @@ func browserMails() map[string]map[int]ticketing.TicketMail {
 	return mails
 }
 
-// A mail is accessible, fits its window and loads nothing but the logo: on a phone and on a desk, in the light and in
-// the dark, and where pictures are blocked. Each admission is printed on a sheet of its own. TICKETING_TEST_PICTURES
-// names a folder for pictures of all of it.
+// A mail is accessible, fits its window and loads nothing but the logo: on a phone and on a desktop, in the light and
+// in the dark scheme, and with blocked pictures. Each admission is printed on a separate sheet. TICKETING_TEST_PICTURES
+// names a folder for pictures of all of these.
 func TestMailsInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := browsertest.New(t)
@@ -41,7 +41,7 @@ func TestMailsInABrowser(t *testing.T) {
 	renderer := mail.NewRenderer()
 	for language, mails := range browserMails() {
 		for admissions, tickets := range mails {
-			// Fifty tickets are alike in each language, and take a browser seconds.
+			// Fifty tickets look the same in each language, and take a browser seconds.
 			if admissions > 1 && language != "english" && !search.Everywhere() {
 				continue
 			}
@@ -59,7 +59,7 @@ func TestMailsInABrowser(t *testing.T) {
 				is.Equal(p.Elsewhere(), []string{sampleLogo})
 				is.Equal(p.Text(`[...document.images].filter(image => image.naturalWidth > 0).length`),
 					strconv.Itoa(1+admissions))
-				// The first comes with the head of the mail, and the order comes after the last.
+				// The first sheet has the head of the mail, and the order follows the last ticket.
 				is.Equal(p.Print(name), admissions+1)
 
 				if admissions > 1 {
@@ -74,8 +74,8 @@ func TestMailsInABrowser(t *testing.T) {
 	}
 }
 
-// looksGood checks a mail in each window and color scheme. axe takes seconds for 50 admissions, which are alike, so
-// these are checked in one window and scheme.
+// looksGood checks a mail in each window and color scheme. axe takes seconds for 50 similar admissions, so these are
+// checked in one window and scheme.
 func looksGood(t *testing.T, p *browsertest.Page, name string, everywhere bool) {
 	t.Helper()
 	for _, window := range []struct {

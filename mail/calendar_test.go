@@ -11,7 +11,8 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// calendarOf returns the lines of a mail's calendar entry, unfolded, and checks their form. Without one it returns nil.
+// calendarOf returns the lines of a mail's calendar entry, unfolded, and checks their form. It returns nil if there is
+// none.
 func calendarOf(is *is.I, made ticketing.Mail) []string {
 	is.Helper()
 	if len(made.Attached) == 0 {

@@ -27,8 +27,8 @@ func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
 	return records, nil
 }
 
-// A domain's records are found, also the DMARC record of a domain above. What is missing is missing, and a look-up that
-// fails is an error.
+// A domain's records are found, also the DMARC record of a domain above. A missing record is reported as missing, and a
+// failed look-up is an error.
 func TestRecordsOfADomain(t *testing.T) {
 	t.Parallel()
 	const spf, dmarc = "v=spf1 include:_spf.example.net -all", "v=DMARC1; p=reject"

@@ -73,8 +73,8 @@ func TestAReaderThatIsNotOursReadsEveryCode(t *testing.T) {
 	})
 }
 
-// TestACodeIsThatOfZXing compares all modules with those of an encoder that is not ours, so the mode, the level and the
-// mask are those that the standard asks for.
+// TestACodeIsThatOfZXing compares all modules with those of an independent encoder, so the mode, the level and the mask
+// are those that the standard requires.
 func TestACodeIsThatOfZXing(t *testing.T) {
 	t.Parallel()
 	renderer := mail.NewRenderer()

@@ -70,8 +70,8 @@ func darkLooks(text string) map[string]look {
 	return looks
 }
 
-// paint walks over an element and all in it, with the look of what it is in. Styles are inherited from element to
-// element, and the style sheet goes before the styles of an element.
+// paint visits an element and everything in it, with the look that it inherits. The style sheet takes precedence over
+// the styles of an element.
 func (p *painter) paint(node *html.Node, in look) {
 	if node.Type == html.ElementNode {
 		style := attribute(node, "style")
@@ -106,14 +106,14 @@ func (p *painter) paint(node *html.Node, in look) {
 	}
 }
 
-// leastContrast returns the lowest contrast of any text with what is under it, in the light or in the dark.
+// leastContrast returns the lowest contrast of any text with its background, in the light or in the dark scheme.
 func leastContrast(is *is.I, text string, dark bool) float64 {
 	p := painter{least: math.Inf(1)}
 	if dark {
 		p.dark = darkLooks(text)
 		is.True(len(p.dark) > 4)
 	}
-	// The browser's own colours count for nothing: a text must not depend on them.
+	// The browser's default colours are ignored: a text must not depend on them.
 	p.paint(parseHTML(is, text), look{})
 	is.True(p.texts > 20)
 	return p.least

@@ -35,8 +35,8 @@ func pkcs8(key any) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// The signature of a mail that arrived holds for a verifier that is not ours, with keys of both kinds and with whatever
-// is in the mail. It is of the domain of the From address, and does not hold for a mail that was changed.
+// An independent verifier accepts the signature of a mail that arrived, with keys of both kinds and with any content.
+// The signature is of the domain of the From address, and is invalid for a changed mail.
 func TestSignatureHolds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"rsa", "ed25519"} {
@@ -116,7 +116,7 @@ func TestUnsignableMailIsNotSent(t *testing.T) {
 	is.New(t).Equal(len(r.all()), 0)
 }
 
-// Keys that receivers take are parsed, others are refused, and no error repeats a key.
+// Keys that receivers accept are parsed, others are refused, and no error repeats a key.
 func TestKeyFiles(t *testing.T) {
 	t.Parallel()
 	block := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }

@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// A full disk fails the mail, leaves the one before as it was and nothing half-written, and takes mails again once
+// A full disk fails the mail, leaves the previous one as it was and no incomplete file, and accepts mails again once
 // there is room.
 func TestFolderOnAFullDisk(t *testing.T) {
 	t.Parallel()

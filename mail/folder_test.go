@@ -15,7 +15,7 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// A mail is a file that a mail program opens. The same mail again replaces it, and another one has its own.
+// A mail is a file that a mail program opens. The same mail again replaces it, and another mail gets its own file.
 func TestFolderHasAFileForEachMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -46,7 +46,7 @@ func TestFolderHasAFileForEachMail(t *testing.T) {
 	is.Equal(len(files(t, dir)), 2)
 }
 
-// No message id leads out of the folder, and no two share a file, also where upper and lower case are the same.
+// No message id leads out of the folder, and no two share a file, even if upper and lower case are the same.
 func TestFolderNamesAreSafe(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -75,7 +75,7 @@ func TestFolderNamesAreSafe(t *testing.T) {
 	is.Equal(len(files(t, dir)), len(paths))
 }
 
-// Mails that are written at once do not mix, and nothing but whole mails is left.
+// Mails that are written concurrently do not mix, and only complete mails are left.
 func TestFolderTakesMailsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -94,7 +94,7 @@ func TestFolderTakesMailsAtOnce(t *testing.T) {
 	checkMessage(t, data, m)
 }
 
-// A folder that is gone is the fault of the server, not of the mail.
+// A missing folder is the fault of the server, not of the mail.
 func TestFolderIsGone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

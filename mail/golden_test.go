@@ -40,8 +40,8 @@ func goldenMails() map[string]ticketing.TicketMail {
 	}
 }
 
-// TestMailsAreThoseOfTestdata compares the parts of some mails with what was looked at in a browser. After a change of
-// the templates look at them again; "go test ./mail -run Testdata -fill-golden" writes them.
+// TestMailsAreThoseOfTestdata compares the parts of some mails with files that were reviewed in a browser. After a
+// change of the templates review them again; "go test ./mail -run Testdata -fill-golden" writes them.
 func TestMailsAreThoseOfTestdata(t *testing.T) {
 	t.Parallel()
 	renderer := mail.NewRenderer()

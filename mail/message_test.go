@@ -118,7 +118,7 @@ func checkMessage(tb testing.TB, data []byte, m ticketing.Mail) {
 	is.Equal(len(from), 1)
 	is.Equal(from[0].Address, m.FromAddress)
 	is.Equal(squeezed(from[0].Name), squeezed(m.FromName))
-	// Some readers decode also what is quoted.
+	// Some readers also decode encoded words in quotes.
 	is.True(header.Get("From")[0] != '"' || !strings.Contains(header.Get("From"), "=?"))
 	is.True(!strings.ContainsFunc(from[0].Name, turns) && !strings.ContainsFunc(from[0].Name, unicode.IsControl))
 	to, err := netmail.ParseAddressList(header.Get("To"))
@@ -194,7 +194,7 @@ func checkLines(tb testing.TB, data []byte) {
 	is.True(len(header) < len(data))
 	for line := range bytes.SplitSeq(bytes.TrimSuffix(data, []byte("\r\n")), []byte("\r\n")) {
 		is.True(!bytes.ContainsAny(line, "\r\n\x00"))
-		// Nothing but an address or an id is so long that it cannot be folded.
+		// Only an address or an id is so long that it cannot be folded.
 		is.True(len(line) <= 78 || len(line) <= 998 && bytes.ContainsAny(line, "@\""))
 		is.True(isASCII(line) || bytes.Contains(line, []byte("@")))
 	}
@@ -205,8 +205,8 @@ func checkLines(tb testing.TB, data []byte) {
 
 func isASCII(b []byte) bool { return !bytes.ContainsFunc(b, func(r rune) bool { return r >= 0x80 }) }
 
-// squeezed returns what must arrive of a text in a header: everything but white space, control characters, and those
-// that turn the direction. A backslash may be a wide one. Longer texts are cut.
+// squeezed returns what must arrive of a text in a header: everything except white space, control characters, and
+// characters that change the direction. A backslash may be a full-width one. Longer texts are cut.
 func squeezed(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r <= ' ' || r >= 0x7f && r <= 0xa0 || turns(r) ||
@@ -221,7 +221,7 @@ func squeezed(s string) string {
 	return s
 }
 
-// turns reports whether the character turns or embeds a direction.
+// turns reports whether the character changes or embeds a direction.
 func turns(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // unified returns the text with line breaks of one kind, as a mail has them.
@@ -274,7 +274,7 @@ func checkHostile(tb testing.TB, m ticketing.Mail) {
 	checkMessage(tb, data, m)
 }
 
-// What goes to a header as it is must have its form, or the mail is not made.
+// What is written to a header unchanged must be well formed, or the mail is not made.
 func TestMalformedFieldsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -313,8 +313,8 @@ func TestMalformedFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// The name of a file cannot lead a reader's mail program out of its folder. An address for replies that is malformed
-// costs nobody a ticket.
+// The name of a file cannot lead a mail program out of its folder. A malformed address for replies does not stop the
+// mail.
 func TestHarmlessFieldsAreCleaned(t *testing.T) {
 	t.Parallel()
 	for _, name := range append(hostile, "../../etc/passwd", `C:\x.png`, ".hidden", "con.png") {
@@ -325,7 +325,7 @@ func TestHarmlessFieldsAreCleaned(t *testing.T) {
 	}
 }
 
-// Levels that have nothing to hold are left out.
+// Levels without content are left out.
 func TestMessageHasNoEmptyLevels(t *testing.T) {
 	t.Parallel()
 	m := ticketMail(0)

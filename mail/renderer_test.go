@@ -86,7 +86,7 @@ func TestAMailHasEachAdmission(t *testing.T) {
 	}
 }
 
-// TestAMailHasNothingOfTheCompanysOwn gives each member that is not for the buyer a text or an amount to look for.
+// TestAMailHasNothingOfTheCompanysOwn gives each member that is not for the buyer a text or an amount to search for.
 func TestAMailHasNothingOfTheCompanysOwn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -208,7 +208,8 @@ func TestRenderingEndsWithItsContext(t *testing.T) {
 	is.True(errors.Is(err, context.Canceled))
 }
 
-// TestOneRendererServesSeveralGoroutines renders other mails at the same time, each of which must be as it is alone.
+// TestOneRendererServesSeveralGoroutines renders different mails concurrently. Each must equal the one that is rendered
+// alone.
 func TestOneRendererServesSeveralGoroutines(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

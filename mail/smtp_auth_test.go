@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// Of the mechanisms that a server offers the best is used, and the server lets the right user in alone.
+// The best mechanism that a server offers is used, and the server accepts only the right user.
 func TestBestMechanismIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -80,7 +80,7 @@ func TestServerCannotAskForEndlessWork(t *testing.T) {
 	}
 }
 
-// signIn is the server's half of signing in. It reports whether the client has shown the right user and password.
+// signIn is the server's half of signing in. It reports whether the client has sent the right user and password.
 func (p *peer) signIn(rest string, iterations int) bool {
 	mechanism, initial, _ := strings.Cut(rest, " ")
 	ask := func(challenge string) string {

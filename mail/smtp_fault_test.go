@@ -17,14 +17,14 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// plain is what a server offers that takes user and password as they are.
+// plain is the offer of a server that accepts user and password unencoded.
 const plain = "AUTH PLAIN"
 
 // steps are all steps of a mail over a new connection, in order.
 var steps = []string{"greeting", "EHLO", "STARTTLS", "TLS", "EHLO again", "AUTH", "MAIL", "RCPT", "DATA", "content"}
 
-// A server that stalls, hangs up, floods, drips or refuses at any step: the error is of the class that the step says,
-// has the code of the reply, and comes in time. Nothing of what the server says is in it.
+// A server that stalls, hangs up, floods, drips or refuses at any step. The error is of the class of that step, has the
+// code of the reply, and comes in time. It contains no text of the server.
 func TestFaultsAtEachStep(t *testing.T) {
 	t.Parallel()
 	type want struct {
@@ -71,7 +71,7 @@ func TestFaultsAtEachStep(t *testing.T) {
 						f.within = 31 * time.Second // The alert about what is no handshake waits for a reader.
 					}
 					is.True(time.Since(begun) <= f.within)
-					is.Equal(server.dials.Load(), int64(1)) // a new connection that fails is not replaced
+					is.Equal(server.dials.Load(), int64(1)) // a failed new connection is not replaced
 					is.NoErr(s.Close())
 				})
 			})
@@ -79,7 +79,7 @@ func TestFaultsAtEachStep(t *testing.T) {
 	}
 }
 
-// A server that wants a user says so at the recipient, too. That is no refusal of the recipient.
+// A server may require a user even in reply to the recipient. That is not a refusal of the recipient.
 func TestServerThatWantsAUserRefusesNoRecipient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAcceptedMailIsSent(t *testing.T) {
 				begun := time.Now()
 				is.NoErr(s.Mail(t.Context(), ticketMail(1)))
 				is.Equal(time.Since(begun), 0*time.Second)
-				// The next mail costs a new connection and no attempt.
+				// The next mail needs a new connection but no further attempt.
 				is.NoErr(s.Mail(t.Context(), ticketMail(1)))
 				is.True(time.Since(begun) <= 5*time.Second)
 				is.Equal(len(server.accepted()), 2)
@@ -184,8 +184,8 @@ func TestAcceptedMailIsSent(t *testing.T) {
 	}
 }
 
-// A kept connection that fails before the server has answered the sender is replaced by a new one, once. One that fails
-// later is not: the server may have the mail.
+// A kept connection that fails before the server has replied to the sender is replaced by a new one, once. One that
+// fails later is not: the server may have the mail.
 func TestLostConnectionIsReplacedOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -237,7 +237,8 @@ func TestLostConnectionIsReplacedOnce(t *testing.T) {
 	}
 }
 
-// A mail whose context ends fails at once, whatever the server does. A canceled one says so: it is no attempt.
+// A mail whose context ends fails at once, whatever the server does. A canceled one is reported as canceled: it is not
+// an attempt.
 func TestContextEndsTheMail(t *testing.T) {
 	t.Parallel()
 	for _, step := range append([]string{"dial"}, steps...) {
@@ -274,8 +275,7 @@ func TestContextEndsTheMail(t *testing.T) {
 	}
 }
 
-// A mail ends with its context also over a connection that was kept, and a later one does not end with the context of
-// an earlier one.
+// A mail ends with its context also over a kept connection, and does not end with the context of an earlier mail.
 func TestContextEndsTheMailOnAKeptConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestContextEndsTheMailOnAKeptConnection(t *testing.T) {
 	})
 }
 
-// A server that accepts no connection takes as long as one that does not answer a command.
+// A server that accepts no connection takes as long as one that does not reply to a command.
 func TestConnectingHasATimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestConnectingHasATimeout(t *testing.T) {
 	})
 }
 
-// Replies are bounded one by one, and not all that a connection ever reads.
+// Each reply is limited by itself, not the total that a connection ever reads.
 func TestLongConversationIsNoFlood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestLongConversationIsNoFlood(t *testing.T) {
 	})
 }
 
-// A server that takes its time with everything takes two minutes of a mail at most.
+// A server that is slow in everything takes at most two minutes of a mail.
 func TestMailTakesTwoMinutesAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestMailTakesTwoMinutesAtMost(t *testing.T) {
 	})
 }
 
-// A hundred megabytes of greeting cost no memory.
+// A greeting of a hundred megabytes takes no memory.
 func TestFloodTakesNoMemory(t *testing.T) {
 	is := is.New(t)
 	var before, after runtime.MemStats
@@ -370,7 +370,7 @@ func TestFloodTakesNoMemory(t *testing.T) {
 	is.True(after.TotalAlloc-before.TotalAlloc < 16<<20)
 }
 
-// Nobody listens, or the name leads nowhere: the error says so, and says no more.
+// If nothing listens, or the name does not resolve, the error says so, and no more.
 func TestServerIsNotThere(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/floatgate/ticketing/mail"
 )
 
-// All mails share a few connections, each used by one mail at a time, for a hundred mails, and closed after a minute
-// without one.
+// All mails share a few connections. Each is used by one mail at a time, for at most a hundred mails, and is closed
+// after a minute without one.
 func TestConnectionsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestConnectionsAreShared(t *testing.T) {
 	})
 }
 
-// Mails are spaced evenly. One that is canceled takes no turn.
+// Mails are spaced evenly. A canceled one takes no turn.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestRate(t *testing.T) {
 		checkError(t, s.Mail(ctx, ticketMail(1)), ticketing.ErrMailServer, "")
 		is.NoErr(s.Mail(t.Context(), ticketMail(1)))
 		is.Equal(server.accepted()[9].Sub(begun), 9*250*time.Millisecond)
-		time.Sleep(time.Second) // What was not sent is not made up for.
+		time.Sleep(time.Second) // Unused turns are not made up for.
 		begun = time.Now()
 		is.NoErr(s.Mail(t.Context(), ticketMail(1)))
 		is.NoErr(s.Mail(t.Context(), ticketMail(1)))

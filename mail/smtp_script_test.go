@@ -21,9 +21,9 @@ import (
 // script is an SMTP server that does what a test says, over pipes: in a bubble of synctest it takes no time to wait for
 // it. It behaves but for its faults.
 type script struct {
-	// faults are what it does at a step in place of its reply: "greeting", a command in upper case, "TLS" for the
-	// handshake, "EHLO again" for the one after it, or "content" for the end of a mail. A fault happens on the first
-	// connections alone if connections is not 0.
+	// faults are what it does at a step in place of its reply. A step is "greeting", a command in upper case, "TLS" for
+	// the handshake, "EHLO again" for the one after it, or "content" for the end of a mail. If connections is not 0, a
+	// fault happens only on the first connections.
 	faults      map[string]fault
 	connections int64
 	// offers are the lines of its reply to EHLO, before the encryption and after it.
@@ -40,7 +40,7 @@ type script struct {
 	peers sync.WaitGroup // the connections
 }
 
-// fault is what the server does at a step. It reports whether the connection goes on.
+// fault is what the server does at a step. It reports whether the connection continues.
 type fault func(p *peer) bool
 
 // peer is one connection of a script.
@@ -60,7 +60,7 @@ func sayLast(text string) fault {
 	}
 }
 
-// hang reads what comes and answers nothing.
+// hang reads what comes and never replies.
 func hang(p *peer) bool {
 	_, _ = io.Copy(io.Discard, p.conn)
 	return false
@@ -148,7 +148,7 @@ func (p *peer) hear() (string, bool) {
 }
 
 func (p *peer) serve(faulty bool) {
-	// at does what happens at a step, and reports whether the connection goes on.
+	// at runs the fault of a step, and reports whether the connection continues.
 	at := func(step, reply string) bool {
 		p.mu.Lock()
 		p.log = append(p.log, step)

@@ -57,8 +57,8 @@ var testAuthority = sync.OnceValue(func() *authority {
 	return &authority{key: key, certificate: certificate, pool: pool}
 })
 
-// server returns the TLS settings of a server with the name. Without session tickets, which a server sends when nobody
-// reads: a pipe does not hold them.
+// server returns the TLS settings of a server with the name. It turns session tickets off: the server sends them while
+// nobody reads, and a pipe does not buffer them.
 func (a *authority) server(name string, until time.Time) *tls.Config {
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	template := &x509.Certificate{
@@ -120,7 +120,7 @@ func receive(tb testing.TB, implicit bool, mechanisms ...string) *receiver {
 	return r
 }
 
-// silent drops what the server logs: that a connection broke is what the tests are about.
+// silent drops the log of the server: the tests break connections on purpose.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
@@ -199,7 +199,7 @@ func (s *session) Data(r io.Reader) (err error) {
 	return nil
 }
 
-// login is the server of the LOGIN mechanism, which go-sasl has not.
+// login is the server of the LOGIN mechanism, which go-sasl lacks.
 type login struct {
 	check func(name, word string) error
 	name  []byte
@@ -247,7 +247,7 @@ func (r *receiver) dial(ctx context.Context, network, _ string) (net.Conn, error
 	return new(net.Dialer).DialContext(ctx, network, r.address)
 }
 
-// stranger returns the TLS settings of a server with the right name, whose authority nobody trusts.
+// stranger returns the TLS settings of a server with the right name, but with an untrusted authority.
 func stranger() *tls.Config {
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	template := &x509.Certificate{

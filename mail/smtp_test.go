@@ -72,7 +72,7 @@ func TestLoopbackNeedsNoEncryption(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "certificate"))
 }
 
-// Addresses of all forms arrive as they are. One that a server cannot be given is refused for good, before anything is
+// Addresses of all forms arrive unchanged. One that the server does not support is refused for good, before anything is
 // sent.
 func TestAddressesOfAllForms(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestAddressesOfAllForms(t *testing.T) {
 	}
 }
 
-// A refused recipient is refused for good. The connection serves the next mail all the same.
+// A refused recipient is refused for good. The connection still serves the next mail.
 func TestConnectionOutlivesARefusal(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -46,7 +46,7 @@ func TestURLNamesTheServer(t *testing.T) {
 	}
 }
 
-// A malformed URL is refused. What is wrong with it is said without any of it: the password may be anywhere.
+// A malformed URL is refused. The error repeats nothing of it: the password may be anywhere.
 func TestMalformedURLIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{

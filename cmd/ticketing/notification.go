@@ -168,7 +168,8 @@ func (c *notificationResend) Run(ctx context.Context, p *program) error {
 			if err != nil {
 				return err
 			}
-			return p.showRecord(made.OrderID.String(), loggedOf(made), append([]field{{"Order", made.OrderID.String()}}, notificationFields(made)...)...)
+			return p.showRecord(made.OrderID.String(), loggedOf(made),
+				append([]field{{"Order", made.OrderID.String()}}, notificationFields(made)...)...)
 		})
 	case !c.Company.given():
 		return wrongResend("give ORDER, or --company to send many")

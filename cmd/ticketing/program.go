@@ -199,7 +199,9 @@ func grammar(line *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(line, append(options,
 		kong.Name("ticketing"),
 		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
+		kong.ConfigureHelp(kong.HelpOptions{
+			Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: helpWidth,
+		}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "serve", Title: "Serving:"},
 			{Key: "company", Title: "Companies:"},

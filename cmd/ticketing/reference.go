@@ -84,8 +84,8 @@ func (v *shortID) UnmarshalText(text []byte) error {
 // shortestBeginning is the length of the shortest beginning of an id that can stand for it.
 const shortestBeginning = 4
 
-// findRecord returns the record that a text names, by its id, the beginning of its id, or its name. what is the word for
-// such a record.
+// findRecord returns the record that a text names, by its id, the beginning of its id, or its name. The word for such a
+// record is what.
 func findRecord[T any](ref shortID, what string, records []T, identify func(T) (uuid.UUID, string)) (T, error) {
 	var found []T
 	var ids []string

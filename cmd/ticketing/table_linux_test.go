@@ -119,7 +119,7 @@ func TestLogOnATerminal(t *testing.T) {
 		is.NoErr(err)
 		logger.Info("a request")
 		is.NoErr(out.Close())
-		seen, _ := io.ReadAll(person)                                                  // It ends with an error, as a terminal does.
+		seen, _ := io.ReadAll(person)                                                  // It ends with an error.
 		is.Equal(strings.Contains(file.String()+string(seen), "a request"), test.want) // Of test.name.
 	}
 }

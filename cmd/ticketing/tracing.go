@@ -30,8 +30,8 @@ import (
 // tracing sends spans to a collector, by OTLP over HTTP. The variables of OpenTelemetry configure it. A nil *tracing
 // sends none.
 //
-// Spans hold routes, names of statements, outcomes and numbers of calls: no path, no query, no company, no key, no buyer
-// and no SQL.
+// Spans hold routes, names of statements, outcomes and numbers of calls. They hold no path, no query, no company, no
+// key, no buyer and no SQL.
 type tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -115,8 +115,8 @@ func (p *program) traceEndpoint() (string, error) {
 	case "", "http/protobuf", "http/json":
 		return endpoint, nil
 	default:
-		return "", badValue("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf or http/json; the collector's port for them " +
-			"is commonly 4318")
+		return "", badValue("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf or http/json; the collector's port for " +
+			"them is commonly 4318")
 	}
 }
 

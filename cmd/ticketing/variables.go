@@ -21,8 +21,8 @@ func variable(flag string) string {
 // hasNoVariable reports whether a flag is for the command line alone.
 func hasNoVariable(flag string) bool { return flag == "help" || flag == "version" }
 
-// warnOfVariables warns of environment variables that look like the program's and are not. Most are misspelled, and what
-// they should set keeps its default.
+// warnOfVariables warns of environment variables that look like the program's but are not. Most are misspelled, so
+// their settings keep the defaults.
 func (p *program) warnOfVariables(model *kong.Node) {
 	// Clients have an address and a key, and a deployment may name its version.
 	known := []string{oidcSecret, "TICKETING_API_KEY", "TICKETING_BASE_URL", "TICKETING_VERSION"}

@@ -9,7 +9,7 @@
 //	browsertest.Axe(t, p)
 //	p.IsClean()
 //
-// The browser reaches this machine alone. TICKETING_TEST_PICTURES names a folder for the pictures of the pages.
+// The browser reaches only this machine. TICKETING_TEST_PICTURES names a folder for the pictures of the pages.
 package browsertest
 
 import (

@@ -141,7 +141,7 @@ func (l *link) messages(from *bufio.Reader, source, destination *net.TCPConn, ba
 			l.close()
 			return errCut
 		case PassAndCut:
-			l.severed.Store(source) // Before the message is sent, so that no answer to it passes.
+			l.severed.Store(source) // Before the message is sent, so that no response to it passes.
 		}
 		_, _ = to.Write(header) // After an error, a bufio.Writer keeps failing, also in Flush.
 		_, _ = to.Write(m.Payload)
