@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// submit posts a form from a page in a browser, and waits for the answer, which has a text.
+// submit posts a form from a page in a browser, and waits for a response with a text.
 func submit(t *testing.T, p *browsertest.Page, path, text string, fields ...string) {
 	t.Helper()
 	pairs := [][2]string{}
@@ -38,8 +38,8 @@ func submit(t *testing.T, p *browsertest.Page, path, text string, fields ...stri
 	p.Wait(`document.body.innerText.includes("` + text + `")`)
 }
 
-// TestAnswersOfActsAreAccessible looks at the pages that no address leads to: what an act returns, what asks
-// before one, and what refuses one.
+// TestAnswersOfActsAreAccessible checks the pages that no address leads to: the response of an act, the question before
+// one, and the refusal of one.
 func TestAnswersOfActsAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -90,7 +90,7 @@ func TestAnswersOfActsAreAccessible(t *testing.T) {
 		lookOnce(t, p, "answer-"+name)
 	}
 
-	// The way of a download through a confirmation by mail.
+	// A download continues after a confirmation by mail.
 	s.books.Clock.Advance(11 * time.Minute)
 	download := []string{"email", "ada@example.com", "_asked", "true"}
 	submit(t, p, company+"/orders/export", "Confirm your identity", "email", "ada@example.com")

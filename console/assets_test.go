@@ -42,7 +42,7 @@ func TestAssetsOfOthersAreUnchanged(t *testing.T) {
 	ok.True(bytes.HasPrefix(license, []byte("Zero-Clause BSD")))
 }
 
-// transferred returns how many bytes an answer has on the wire, without its headers.
+// transferred returns how many bytes a response has on the wire, without its headers.
 func (s *site) transferred(t *testing.T, who, path string) int {
 	t.Helper()
 	r := s.request(t, http.MethodGet, path, nil)
@@ -52,10 +52,10 @@ func (s *site) transferred(t *testing.T, who, path string) int {
 	return len(got.text)
 }
 
-// loaded finds what a page loads.
+// loaded matches the files that a page loads.
 var loaded = regexp.MustCompile(`(?:src|href)="(/console/[^"]+)"`)
 
-// TestAssetsAreSmall holds what the pages of a company may transfer: 70 KB at a first visit, and 15 KB later.
+// TestAssetsAreSmall limits what the pages of a company transfer: 70 KB at a first visit, and 15 KB later.
 func TestAssetsAreSmall(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -91,8 +91,8 @@ func TestAssetsAreSmall(t *testing.T) {
 	ok.True(packed.Len() <= 8<<10)
 }
 
-// TestFilterChangesTheListInPlace filters a list with script: the page stays, with what has the focus, and its address
-// is that of the filtered list. Nothing in the page moves while it loads.
+// TestFilterChangesTheListInPlace filters a list with script. The page and the focus stay, and its address is that of
+// the filtered list. Nothing in the page moves while it loads.
 func TestFilterChangesTheListInPlace(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -117,7 +117,7 @@ func TestFilterChangesTheListInPlace(t *testing.T) {
 		p.Wait(`location.search === "" && document.querySelector("tbody").textContent.includes("Adire Concerts") &&
 			window.stays === undefined && typeof htmx === "object" && document.readyState === "complete"`)
 		p.IsClean()
-		// A session that ended leads to a page of its own.
+		// An ended session leads to another page.
 		_, err := s.Accounts().EndSessions(t.Context(), s.users[chief])
 		ok.NoErr(err)
 		p.Text(`(() => { const s = document.querySelector("[name=status]"); s.value = "ACTIVE";
@@ -152,8 +152,8 @@ func TestPagesDoNotShift(t *testing.T) {
 	}
 }
 
-// TestStreamsComeWithHtmx checks that one file has htmx and its extension for streams. htmx begins a moment after its
-// file, and where the network is slow an extension of its own would come too late: the page would open no stream.
+// TestStreamsComeWithHtmx checks that one file has htmx and its extension for streams. htmx starts as soon as its file
+// is loaded. On a slow network an extension in another file would come too late, and the page would open no stream.
 func TestStreamsComeWithHtmx(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

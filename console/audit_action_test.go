@@ -22,8 +22,8 @@ import (
 var auditors = regexp.MustCompile(`^(audit\w*|change(Company|Endpoint|MailSender|Member|Staff)|set(Status|WalletStatus)|` +
 	`decideVerification|makeKey|put(Member|Staff)|endOrder|end|decide\w*)$`)
 
-// TestEveryActionHasWords reads the source of the service: each action that it audits has words on the pages, and no
-// words are of an action that is gone.
+// TestEveryActionHasWords reads the source of the service. Each action that it audits has words on the pages, and no
+// words are for an action that no longer exists.
 func TestEveryActionHasWords(t *testing.T) {
 	t.Parallel()
 	ok := is.New(t)
@@ -75,8 +75,8 @@ func TestEveryActionHasWords(t *testing.T) {
 
 var isAction = regexp.MustCompile(`^[a-z][a-z_-]*\.[a-z_-]+$`)
 
-// TestChangesAreReadable holds how the log shows amounts, times, ids, states and lists, and that the API and the file
-// have them as they are kept.
+// TestChangesAreReadable checks how the log shows amounts, times, ids, states and lists, and that the API and the file
+// have them as they are stored.
 func TestChangesAreReadable(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -100,7 +100,7 @@ func TestChangesAreReadable(t *testing.T) {
 		`<th scope="row">Float</th><td><bdi>₦0.00</bdi></td><td><bdi>₦2,000.50</bdi></td>`,
 		`<th scope="row">Approval expires at</th><td><span class="none">–</span></td><td><time datetime="`,
 		`<th scope="row">Earnings status</th><td><bdi>Active</bdi></td><td><bdi>Suspended</bdi></td>`,
-		// A new thing has no column for what was before.
+		// A new record has no column for earlier values.
 		`<th scope="row">Name</th><td><bdi>Web &lt;shop&gt;</bdi></td></tr>`,
 		`<th scope="row">Grants</th><td><bdi>COMPANY:event:read</bdi><br><bdi>COMPANY:inventory:read</bdi></td>`,
 		`<th scope="row">Predecessor</th><td><span class="whole"><code>` + key.ID.String()[:8] +

@@ -20,7 +20,7 @@ import (
 
 const platformAudit = "/platform/audit"
 
-// fillLog renames the company of a site so often that its log has as many actions more, the latest at last.
+// fillLog renames the company of a site so often that its log has as many further actions. The latest name is the last.
 func (s *site) fillLog(t *testing.T, count int) {
 	t.Helper()
 	for i := range count {
@@ -41,7 +41,7 @@ func readCSV(t *testing.T, p page) [][]string {
 	return rows
 }
 
-// exports returns what a company's log says of its exports, latest first, each as who and with which filter.
+// exports returns the exports in a company's log, latest first, each as actor and filter.
 func (s *site) exports(t *testing.T, path string) (found []string) {
 	t.Helper()
 	var entries []struct {
@@ -70,7 +70,7 @@ func TestAuditIsExportedWholeAndLeavesAnEntry(t *testing.T) {
 		"viewer@example.com company " + s.company.String() + " map[action:{company.rename}]",
 	})
 
-	// A program gets the same file. The entry of the export before is in it.
+	// A program gets the same file. It contains the entry of the previous export.
 	s.clock.advance(1e9)
 	rows = readCSV(t, s.postJSON(t, owner, auditLog+"/export", `{"actor":"viewer@example.com"}`))
 	ok.Equal(len(rows), 2)
@@ -94,8 +94,8 @@ func TestPlatformAuditIsExportedWithItsCompanies(t *testing.T) {
 	ok.Equal(len(s.exports(t, auditLog)), 0) // That of the platform is about no company.
 }
 
-// TestExportSaysNothingOfAddresses exports by the address of somebody and by one that nobody has: the entries are
-// equal, so a company does not learn who is a user.
+// TestExportSaysNothingOfAddresses exports by the address of a user and by an unknown one. The entries are equal, so a
+// company does not learn who is a user.
 func TestExportSaysNothingOfAddresses(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -124,7 +124,7 @@ func TestRefusedExportLeavesNoEntry(t *testing.T) {
 	ok.Equal(len(s.exports(t, auditLog)), 0)
 }
 
-// failing is a store that fails at a read of the log: by a panic, or else by an error.
+// failing is a store that fails at a read of the log, by a panic or by an error.
 type failing struct {
 	driver.Store
 
@@ -154,8 +154,8 @@ func (f failingLog) ListAudit(ctx context.Context, query driver.AuditQuery) ([]d
 	return nil, fmt.Errorf("dial 10.0.0.1: %w", ticketing.ErrUnavailable)
 }
 
-// TestExportThatIsCutOffSaysSo checks that a file says in its last line that it is not whole, after an error and after
-// a panic, and that the log of the server says why. Before the first byte a failure is a page as any other.
+// TestExportThatIsCutOffSaysSo checks that the last line of a file says that it is incomplete, after an error and after
+// a panic, and that the log of the server says why. Before the first byte a failure is a page like any other.
 func TestExportThatIsCutOffSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, panics := range map[string]bool{"panic": true, "error": false} {
@@ -186,8 +186,8 @@ func TestExportThatIsCutOffSaysSo(t *testing.T) {
 	}
 }
 
-// TestExportIsSentPageByPage checks that what a download holds in memory does not grow with the list: the first page
-// has arrived while the last one is not read yet.
+// TestExportIsSentPageByPage checks that the memory of a download does not grow with the list: the first page has
+// arrived before the last one is read.
 func TestExportIsSentPageByPage(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

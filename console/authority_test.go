@@ -10,7 +10,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// TestOnboardingInvitesByMailAlone checks that staff who are no administrators see no link of a member whom they
+// TestOnboardingInvitesByMailAlone checks that staff who are not administrators see no link of a member whom they
 // invite, and that they cannot add themselves.
 func TestOnboardingInvitesByMailAlone(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestOnboardingInvitesByMailAlone(t *testing.T) {
 	ok.True(own.has("Staff do not decide about their own membership"))
 }
 
-// TestStaffWhoAreMembersHoldBoth checks that a membership takes nothing of what a role on the platform gives.
+// TestStaffWhoAreMembersHoldBoth checks that a membership does not reduce the permissions of a role on the platform.
 func TestStaffWhoAreMembersHoldBoth(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

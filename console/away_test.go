@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// leaving is a store whose database goes away after a number of transactions.
+// leaving is a store whose database becomes unavailable after a number of transactions.
 type leaving struct {
 	driver.Store
 
@@ -45,7 +45,7 @@ func (l *leaving) Update(ctx context.Context, fn func(context.Context, driver.Tx
 	return l.Store.Update(ctx, fn)
 }
 
-// TestDatabaseGoesAwayWithinARequest lets the database go away at each moment of each page and act.
+// TestDatabaseGoesAwayWithinARequest makes the database unavailable at each moment of each page and act.
 func TestDatabaseGoesAwayWithinARequest(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -63,7 +63,7 @@ func TestDatabaseGoesAwayWithinARequest(t *testing.T) {
 		r.AddCookie(&http.Cookie{Name: "ticketing", Value: in.Secret})
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		// A refusal of before may still be said, and a page without the link to the platform may be shown.
+		// An earlier refusal may still be shown, and so may a page without the link to the platform.
 		if gone := store.left.Load() < 0; gone && after == 0 && w.Code != http.StatusServiceUnavailable ||
 			gone && w.Code == http.StatusConflict && strings.Contains(path, "/books/") ||
 			w.Code == http.StatusInternalServerError ||

@@ -11,12 +11,12 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// sizes are those that pages are looked at in.
+// sizes are the windows that pages are checked in.
 func sizes() []browsertest.Size {
 	return []browsertest.Size{{Width: 360, Height: 800}, {Width: 1280, Height: 900}}
 }
 
-// open opens a path in a window of a person who signs in there by a link, as they would.
+// open opens a path in a window of a person who signs in there by a link.
 func (s *site) open(
 	t *testing.T, browser browsertest.Browser, who, path string, size browsertest.Size,
 ) *browsertest.Page {
@@ -33,11 +33,11 @@ func (s *site) open(
 	return p
 }
 
-// localhost returns the address of the site by the name that may have passkeys.
+// localhost returns the address of the site by a name that may have passkeys.
 func (s *site) localhost() string { return strings.Replace(s.server.URL, "127.0.0.1", "localhost", 1) }
 
-// TestPagesAreAccessible looks at every page without a variable but that of the company. These pages are nearly empty:
-// the filled ones are looked at in both schemes at both widths.
+// TestPagesAreAccessible checks every page without a variable other than the company. These pages are nearly empty.
+// Other tests check filled ones in both schemes at both widths.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -50,7 +50,7 @@ func TestPagesAreAccessible(t *testing.T) {
 		p := s.open(t, browser, who, "/account", browsertest.Desktop)
 		for _, route := range console.Pages() {
 			path := strings.ReplaceAll(route.Path, "{companyId}", s.company.String())
-			// A document runs no script, so axe cannot look at it. The ticket mail has tests of its own.
+			// A document runs no script, so axe cannot check it. The ticket mail has separate tests.
 			if !wants(route) || strings.Contains(path, "{") || route.Document {
 				continue
 			}
@@ -68,9 +68,9 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// look checks a page as it is, at two widths and in both color schemes, and saves a picture of each. The styles of a
-// scheme are colors alone, so axe, which takes most of the time, sees each width and each scheme once, and the contrast
-// is checked in all four.
+// look checks a page in its current state, at two widths and in both color schemes, and saves a picture of each. Only
+// colors differ between the schemes. So axe, which takes most of the time, checks each width and each scheme once, and
+// the contrast is checked in all four.
 func look(t *testing.T, p *browsertest.Page, name string) {
 	t.Helper()
 	for _, size := range sizes() {
@@ -83,8 +83,8 @@ func look(t *testing.T, p *browsertest.Page, name string) {
 	}
 }
 
-// lookOnce is look with one color scheme for each width, and with axe on the phone alone: a page at a desk has the same
-// elements in the same frame, which axe sees there around the filled pages.
+// lookOnce is look with one color scheme for each width, and with axe on the phone only. On a desktop a page has the
+// same elements in the same frame, which axe checks there around the filled pages.
 func lookOnce(t *testing.T, p *browsertest.Page, name string) {
 	t.Helper()
 	for _, size := range sizes() {

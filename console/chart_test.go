@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/console"
 )
 
-// TestAxisHasRoundValues holds that the values of an axis are few, round, evenly spaced and not below the highest bar.
+// TestAxisHasRoundValues checks that the values of an axis are few, round, evenly spaced and not below the highest bar.
 func TestAxisHasRoundValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestAxisHasRoundValues(t *testing.T) {
 	}
 }
 
-// TestAxisNamesThreeTimes holds which intervals of a period an axis names.
+// TestAxisNamesThreeTimes checks which intervals of a period an axis names.
 func TestAxisNamesThreeTimes(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2026, time.November, 24, 12, 0, 0, 0, time.UTC)

@@ -10,8 +10,8 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestFullPagesOfACompanyAreAccessible looks at the pages of a company that sells, renews its verification and rotates
-// its key, and at a form that was refused.
+// TestFullPagesOfACompanyAreAccessible checks the pages of a company that sells, renews its verification and rotates
+// its key, and a refused form.
 func TestFullPagesOfACompanyAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

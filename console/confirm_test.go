@@ -49,7 +49,7 @@ func TestActAsksForARecentSignInAndKeepsWhatWasTyped(t *testing.T) {
 	done := s.post(t, owner, remove, "_code", code)
 	ok.Equal(done.Header.Get("Location"), "/account")
 	ok.True(s.follow(t, owner, done).has("The passkey was removed."))
-	// The secret of before is worth nothing.
+	// The previous secret no longer works.
 	s.clients["thief"] = s.newClient(t)
 	s.clients["thief"].Jar.SetCookies(s.address(t), before)
 	ok.Equal(s.get(t, "thief", "/api/v2/account").code(t), "SIGN_IN_REQUIRED")
@@ -109,7 +109,7 @@ func TestSessionOfAConfirmationStaysWhenTheActFails(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
 	s.clock.advance(11 * time.Minute)
-	// The endpoint was deleted meanwhile, so there is no page with the form either.
+	// The endpoint was deleted in the meantime, so its page with the form does not exist either.
 	prepare := s.filled("/business/{companyId}/webhooks/{endpointId}/secret/prepare")
 	ok.Equal(s.post(t, owner, prepare, "_confirm", "mail").StatusCode, http.StatusForbidden)
 	code := codeInMail.FindStringSubmatch(s.mail(t).Text)[1]
@@ -131,8 +131,8 @@ func TestFormOfASessionThatEndedSaysThatNothingWasDone(t *testing.T) {
 	ok.Equal(look.BrandName, "Adire Concerts")
 }
 
-// TestFormIsKeptUntilTheHostHasConfirmed posts an act with a star at a host that identifies people: what was typed
-// comes back in the page that asks, and the act is done once they have proved who they are there.
+// TestFormIsKeptUntilTheHostHasConfirmed posts an act that needs a recent sign-in at a host that identifies people. The
+// page that asks holds what was typed, and the act is done once they have signed in there again.
 func TestFormIsKeptUntilTheHostHasConfirmed(t *testing.T) {
 	t.Parallel()
 	ok := is.New(t)

@@ -35,8 +35,8 @@ const (
 	inventoryManage = ticketing.Permission(ticketing.GrantInventoryManage)
 )
 
-// permissionsOfPages are what a person has to hold for each page. The table of the console is compared with it, so that
-// a row that loses a permission is found.
+// permissionsOfPages are what a person must hold for each page. The test compares the table of the console with it, so
+// that it notices a row that loses a permission.
 func permissionsOfPages() map[string][]ticketing.Permission {
 	const company, platform = "/business/{companyId}", "/platform/companies/{companyId}"
 	all := func(some ...ticketing.Permission) []ticketing.Permission { return some }
@@ -94,13 +94,13 @@ func permissionsOfPages() map[string][]ticketing.Permission {
 	}
 }
 
-// need is what an act asks of a person.
+// need is what an act requires of a person.
 type need struct {
 	permission ticketing.Permission // or a grant of the data plane
 	recent     bool                 // a sign-in within the last ten minutes
 }
 
-// needsOfActs are what each act asks of a person.
+// needsOfActs are what each act requires of a person.
 func needsOfActs() map[string]need {
 	const recent = true
 	return map[string]need{
@@ -228,7 +228,7 @@ func TestPagesAndActsNeedWhatIsWrittenDown(t *testing.T) {
 	ok.Equal(len(acts), len(needsOfActs()))
 }
 
-// bodies are members with which an act of recent sign-in is well-formed; any other act of them has no members.
+// bodies are members with which an act that needs a recent sign-in is well-formed. Any other such act has no members.
 func bodies() map[string]string {
 	return map[string]string{
 		"api_key.issue":       `{"name":"Shop","grants":["COMPANY:event:read"]}`,

@@ -8,7 +8,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// The second of two equal calls waits for the first, and has its result.
+// The second of two equal calls waits for the first, and gets its result.
 func TestKeyedCallWaitsForItsEqual(t *testing.T) {
 	t.Parallel()
 	asked := 0

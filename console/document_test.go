@@ -18,7 +18,7 @@ var fillDocument = flag.Bool("fill-document", false, "write the tables of docs/c
 
 const document = "../docs/console.md"
 
-// The tables of docs/console.md are those of the code. With -fill-document the test writes them.
+// The tables of docs/console.md equal those of the code. With -fill-document the test writes them.
 func TestDocumentShowsTheTables(t *testing.T) {
 	t.Parallel()
 	ok := is.New(t)

@@ -94,7 +94,7 @@ func (s *site) download(t *testing.T, who, path string) *feed {
 	return s.send(t, who, r.WithContext(ctx))
 }
 
-// downloadMeanwhile begins a download, calls do when it waits, and returns the file as it was sent.
+// downloadMeanwhile begins a download, calls do while it waits, and returns the file as it was sent.
 func (s *site) downloadMeanwhile(t *testing.T, store slow, who, path string, do func()) string {
 	t.Helper()
 	begun := make(chan *feed, 1)
@@ -221,7 +221,7 @@ func TestDownloadsAreLimited(t *testing.T) {
 	ok.Equal(s.get(t, owner, auditLog).StatusCode, http.StatusOK) // The page itself is there.
 
 	ok.NoErr(begun.Body.Close())
-	for { // The server finds out in a moment.
+	for { // The server notices after a moment.
 		again := s.download(t, "member2", path(4))
 		if again.StatusCode == http.StatusOK {
 			break

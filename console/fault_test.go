@@ -17,7 +17,7 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// away is a store whose database cannot be reached.
+// away is a store whose database is unavailable.
 type away struct{ driver.Store }
 
 func (away) View(context.Context, func(context.Context, driver.ReadTx) error) error {
@@ -86,7 +86,7 @@ func TestHostSaysWhoARequestIsFrom(t *testing.T) {
 	ok.Equal(get("broken", "/business").StatusCode, http.StatusInternalServerError)
 	ok.Equal(get("panic", "/business").StatusCode, http.StatusInternalServerError)
 	ok.Equal(get("", "/sign-in").StatusCode, http.StatusNotFound)
-	// The cookie of a session of ours is worth nothing.
+	// The cookie of a session of ours no longer works.
 	ok.Equal(s.get(t, owner, "/business/{companyId}").StatusCode, http.StatusUnauthorized)
 	ok.True(!strings.Contains(s.log.String(), "the secret of the host"))
 	ok.True(!strings.Contains(s.log.String(), "example.com")) // nor anybody's address

@@ -23,7 +23,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// flakySender is a receiver that refuses each third webhook.
+// flakySender is a receiver that refuses every third webhook.
 type flakySender struct{ asked atomic.Int64 }
 
 func (f *flakySender) Post(context.Context, ticketing.WebhookRequest) (int, error) {
@@ -83,7 +83,7 @@ func newBusyConsole(b *testing.B) busyConsole {
 	return busyConsole{server.URL, in.Secret, "/business/" + books.Company.ID.String()}
 }
 
-// paint is what one visit to a page took.
+// paint is the result of one visit to a page.
 type paint struct {
 	first float64 // ms from the click to the first contentful paint
 	shift float64 // how much of the page shifted
@@ -137,10 +137,10 @@ func (c busyConsole) visit(b *testing.B, browser browsertest.Browser, path strin
 }
 
 // BenchmarkFirstPaint measures pages of a company on a processor that is slowed four times: how long after the click
-// the first content is there, how much of the page shifts, and what is transferred. A cold visit is one with an empty
-// cache, a warm one comes after another page. The first page is one of a few words without a stylesheet: it says what
-// the browser itself takes. The lists have their 25 rows, the last one 100. The times say little on a machine that is
-// busy otherwise.
+// the first content is painted, how much of the page shifts, and what is transferred. A cold visit is one with an empty
+// cache; a warm one follows another page. The first page has a few words and no stylesheet, and shows what the browser
+// itself takes. The lists have their 25 rows, the last one 100. The times mean little on a machine that is otherwise
+// busy.
 func BenchmarkFirstPaint(b *testing.B) {
 	browser := browsertest.New(b)
 	c := newBusyConsole(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// agoCases are times before now with their words. Without words the moment alone is shown.
+// agoCases are times before now with their words. Without words only the moment is shown.
 func agoCases() map[time.Duration]string {
 	const day = 24 * time.Hour
 	return map[time.Duration]string{
@@ -41,7 +41,7 @@ func TestTimesSayHowLongAgoTheyWere(t *testing.T) {
 	ok.True(shown.has(opening.In(time.FixedZone("WAT", 60*60)).Format("2 Jan 2006, 15:04"))) // the moment beneath
 }
 
-// TestScriptSaysHowLongAgo checks that the script has the rule of the server.
+// TestScriptSaysHowLongAgo checks that the script has the same rule as the server.
 func TestScriptSaysHowLongAgo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -78,7 +78,7 @@ func TestAuditNamesWhatWasActedOn(t *testing.T) {
 	ok.True(!s.get(t, chief, "/platform/audit").has("company " + s.company.String()))
 }
 
-// TestPhoneHasABarAndASheet opens all pages from the bar of a phone, without script of ours.
+// TestPhoneHasABarAndASheet opens all pages from the bar of a phone, without our script.
 func TestPhoneHasABarAndASheet(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -134,7 +134,7 @@ func TestIDsAreCopiedAndDaysChosen(t *testing.T) {
 	p.IsClean()
 }
 
-// TestPlaceOfPasskeysIsNeverBlank signs in at an address of numbers, which may have no passkeys.
+// TestPlaceOfPasskeysIsNeverBlank signs in at an IP address, which cannot have passkeys.
 func TestPlaceOfPasskeysIsNeverBlank(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -93,7 +93,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// newSite returns a site whose people are signed in, each just now.
+// newSite returns a site whose people have just signed in.
 func newSite(t *testing.T, change ...func(*console.Config)) *site {
 	t.Helper()
 	ok := is.New(t)
@@ -171,7 +171,7 @@ func (s *site) addMember(t *testing.T, company uuid.UUID, name string, role tick
 	s.users[name] = member.UserID
 }
 
-// newClient returns a browser without a session that follows no redirect.
+// newClient returns a browser without a session that follows no redirects.
 func (s *site) newClient(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -197,7 +197,7 @@ func (s *site) address(t *testing.T) *url.URL {
 	return parsed
 }
 
-// page is an answer that was read.
+// page is a response with its body.
 type page struct {
 	*http.Response
 
@@ -207,7 +207,7 @@ type page struct {
 // has reports whether the page has a text, as HTML.
 func (p page) has(text string) bool { return strings.Contains(p.text, text) }
 
-// data decodes the data of a JSON answer.
+// data decodes the data of a JSON response.
 func (p page) data(t *testing.T, into any) {
 	t.Helper()
 	var body struct {
@@ -230,7 +230,7 @@ func (p page) code(t *testing.T) string {
 	return body.Error.Code
 }
 
-// do sends a request in the name of a person.
+// do sends a request as a person.
 func (s *site) do(t *testing.T, who string, r *http.Request) page {
 	t.Helper()
 	ok := is.New(t)
@@ -255,7 +255,7 @@ func (s *site) request(t *testing.T, method, path string, body io.Reader) *http.
 	return r
 }
 
-// get gets a page in the name of a person.
+// get gets a page as a person.
 func (s *site) get(t *testing.T, who, path string) page {
 	t.Helper()
 	return s.do(t, who, s.request(t, http.MethodGet, path, nil))
@@ -286,7 +286,7 @@ func (s *site) postJSON(t *testing.T, who, path, body string) page {
 	return s.do(t, who, r)
 }
 
-// follow follows the redirect of an answer.
+// follow follows the redirect of a response.
 func (s *site) follow(t *testing.T, who string, p page) page {
 	t.Helper()
 	to := p.Header.Get("Location")

@@ -12,11 +12,11 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// hostile is a text that turns what follows it around, looks like markup, and like a formula.
+// hostile is a text that reverses the text after it, and looks like markup and like a formula.
 const hostile = "=\u202e<script>alert(1)</script>\"'&"
 
-// checkIsolated checks that a page has a hostile text as text alone, and that each override in it ends with the element
-// around it, so that no word of ours is turned around.
+// checkIsolated checks that a page has a hostile text only as text, and that each direction override in it ends with
+// the element around it, so that no word of ours is reversed.
 func checkIsolated(t *testing.T, path string, got page) {
 	t.Helper()
 	if got.has("<script>alert") {
@@ -41,8 +41,8 @@ func checkIsolated(t *testing.T, path string, got page) {
 	}
 }
 
-// TestHostileTextsStayWithinTheirElements puts a text into all that a company and its people write, and looks at every
-// page that shows it.
+// TestHostileTextsStayWithinTheirElements puts a text into everything that a company and its people write, and checks
+// every page that shows it.
 func TestHostileTextsStayWithinTheirElements(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestBrandingIsSavedAndSeenInATicketMail changes the branding and looks at the mail of the next sale.
+// TestBrandingIsSavedAndSeenInATicketMail changes the branding and checks the mail of the next sale.
 func TestBrandingIsSavedAndSeenInATicketMail(t *testing.T) {
 	t.Parallel()
 	bothWays(t, brandingIsSavedAndSeenInATicketMail)
@@ -42,7 +42,7 @@ func brandingIsSavedAndSeenInATicketMail(t *testing.T, by means) {
 	ok.True(strings.Contains(seen, "See you there"))
 }
 
-// TestKeyIsIssuedAndRotatedThroughItsSteps does so. The steps tick themselves off as the keys are used.
+// TestKeyIsIssuedAndRotatedThroughItsSteps issues and rotates a key. The steps are ticked off as the keys are used.
 func TestKeyIsIssuedAndRotatedThroughItsSteps(t *testing.T) {
 	t.Parallel()
 	bothWays(t, keyIsIssuedAndRotatedThroughItsSteps)
@@ -93,8 +93,8 @@ func keyIsIssuedAndRotatedThroughItsSteps(t *testing.T, by means) {
 	p.staysHere()
 }
 
-// TestDeadLetterIsFoundAndReplayedByAPerson registers an endpoint whose server fails, finds the event that was given
-// up, and replays it.
+// TestDeadLetterIsFoundAndReplayedByAPerson registers an endpoint whose server fails, finds the dead letter, and
+// replays it.
 func TestDeadLetterIsFoundAndReplayedByAPerson(t *testing.T) {
 	t.Parallel()
 	bothWays(t, deadLetterIsFoundAndReplayedByAPerson)

@@ -12,9 +12,9 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestEventGoesFromNothingToSoldOut goes from a company's list of events to one that is sold out and then cancelled, by
-// what the pages say alone. The tickets are bought by the API. With script the page of the event and the list of orders
-// count up while they are looked at, and keep what is being typed.
+// TestEventGoesFromNothingToSoldOut leads from a company's list of events to one that is sold out and then cancelled,
+// using only what the pages show. The tickets are bought by the API. With script the page of the event and the list of
+// orders update while they are open, and keep what is being typed.
 func TestEventGoesFromNothingToSoldOut(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -111,7 +111,7 @@ func (v *traveler) looks(links ...string) {
 	}
 }
 
-// comes checks that the page shows a text: with script without being loaded again, and else after the same links.
+// comes checks that the page shows a text: with script without a reload, and otherwise after the same links.
 func (v *traveler) comes(text string, links ...string) {
 	v.t.Helper()
 	if v.means.noScript {

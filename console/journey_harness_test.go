@@ -19,7 +19,7 @@ import (
 	"github.com/floatgate/ticketing/internal/contracttest"
 )
 
-// traveler is a person at a browser of their own. They know what the pages show them and nothing else.
+// traveler is a person with a browser. They know only what the pages show them.
 type traveler struct {
 	*browsertest.Page
 
@@ -28,13 +28,13 @@ type traveler struct {
 	means means
 }
 
-// means are how a person works with the pages.
+// means are the ways in which a person uses the pages.
 type means struct {
 	keyboard bool // no mouse
 	noScript bool // the browser runs no script
 }
 
-// bothWays makes a journey by keyboard alone, with the script and without it.
+// bothWays runs a journey by keyboard alone, with script and without it.
 func bothWays(t *testing.T, journey func(t *testing.T, by means)) {
 	t.Helper()
 	for name, by := range map[string]means{
@@ -68,7 +68,7 @@ func (s *site) travel(t *testing.T, browser browsertest.Browser, link string, by
 	return v
 }
 
-// travelAs is travel of a person of the site.
+// travelAs is travel for a person of the site.
 func (s *site) travelAs(t *testing.T, browser browsertest.Browser, who string, by means) *traveler {
 	t.Helper()
 	link, err := s.Accounts().CreateLink(t.Context(), ticketing.LinkParams{UserID: s.users[who], Actor: "test"})
@@ -82,7 +82,7 @@ func (v *traveler) visit(url string) {
 	v.Do(chromedp.Navigate(url))
 }
 
-// turn does what leads to another page, and waits for it.
+// turn does something that leads to another page, and waits for that page.
 func (v *traveler) turn(act func()) {
 	v.t.Helper()
 	v.Text(`window.before = true`)
@@ -90,7 +90,7 @@ func (v *traveler) turn(act func()) {
 	v.Wait(`!window.before && document.readyState === "complete"`)
 }
 
-// activate clicks on what has a role and a name, or goes there by Tab and presses Enter.
+// activate clicks on the element with a role and a name, or goes there by Tab and presses Enter.
 func (v *traveler) activate(role, name string) {
 	v.t.Helper()
 	if v.means.keyboard {
@@ -101,7 +101,7 @@ func (v *traveler) activate(role, name string) {
 	v.Role(role, name).Click()
 }
 
-// tabTo presses Tab until what has a role and a name has the focus, and shows it.
+// tabTo presses Tab until the element with a role and a name has the focus, and shows it.
 func (v *traveler) tabTo(role, name string) browsertest.Element {
 	v.t.Helper()
 	element := v.Role(role, name)
@@ -114,7 +114,7 @@ func (v *traveler) tabTo(role, name string) browsertest.Element {
 	return v.TabToRole(role, name)
 }
 
-// press activates what leads to another page.
+// press activates an element that leads to another page.
 func (v *traveler) press(role, name string) {
 	v.t.Helper()
 	v.turn(func() { v.activate(role, name) })
@@ -172,8 +172,8 @@ func (v *traveler) choose(label, option string) {
 	}
 }
 
-// prove presses the button of an act that needs a recent sign-in. It is asked for one if theirs is older, and then
-// takes the code from the mail.
+// prove presses the button of an act that needs a recent sign-in. If theirs is older, the console asks for one, and
+// prove takes the code from the mail.
 func (v *traveler) prove(button string) {
 	v.t.Helper()
 	v.press("button", button)
@@ -194,7 +194,7 @@ func mailedCode(t *testing.T, mail ticketing.Mail) string {
 	return code
 }
 
-// reads returns what the page shows, with single spaces.
+// reads returns the text of the page, with single spaces.
 func (v *traveler) reads() string {
 	v.t.Helper()
 	return strings.Join(strings.Fields(v.Text(`document.body.innerText`)), " ")
@@ -219,7 +219,7 @@ func (v *traveler) seesNo(text string) {
 	}
 }
 
-// secret returns the only secret that the page shows, with what it looks like.
+// secret returns the only secret on the page, by its form.
 func (v *traveler) secret(like *regexp.Regexp) string {
 	v.t.Helper()
 	found := like.FindAllString(v.reads(), -1)
@@ -229,7 +229,7 @@ func (v *traveler) secret(like *regexp.Regexp) string {
 	return found[0]
 }
 
-// staysHere checks that the pages have asked no other host, and kept to their policies.
+// staysHere checks that the pages have sent requests to no other host, and violated no policy.
 func (v *traveler) staysHere() {
 	v.t.Helper()
 	ok := is.New(v.t)
@@ -249,7 +249,7 @@ func (s *site) backend(t *testing.T, key string) backend {
 	return backend{t, contracttest.New(t.Error, s.Service, nil), key}
 }
 
-// call calls an operation, and returns the status and the text of the answer.
+// call calls an operation, and returns the status and the text of the response.
 func (b backend) call(method, path, body string) (status int, text string) {
 	b.t.Helper()
 	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(b.t.Context(), method,

@@ -12,7 +12,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// filter presses the button of a filter. With script the list changes in its page.
+// filter presses the button of a filter. With script the list changes in place.
 func (v *traveler) filter(member string) {
 	v.t.Helper()
 	if v.means.noScript {
@@ -23,8 +23,8 @@ func (v *traveler) filter(member string) {
 	v.Wait(`new URLSearchParams(location.search).has("` + member + `") && !document.querySelector(".htmx-request")`)
 }
 
-// TestOrderIsFoundAndRefundedAndItsBuyerErased finds an order in each way that there is, refunds it, erases its buyer
-// and takes all orders away.
+// TestOrderIsFoundAndRefundedAndItsBuyerErased finds an order in every possible way, refunds it, erases its buyer and
+// downloads all orders.
 func TestOrderIsFoundAndRefundedAndItsBuyerErased(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -79,7 +79,7 @@ func findAndRefund(t *testing.T, by means) {
 		"Checkout refund ₦300.00", "Commission reversal −₦7.50")
 	staff.seesNo("Refund this order")
 
-	// The owner erases the buyer, and takes the orders away.
+	// The owner erases the buyer, and downloads the orders.
 	owns := s.travelAs(t, browser, owner, by)
 	owns.follow("Buyers")
 	owns.fill("Email starts with", "ng")

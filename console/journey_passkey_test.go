@@ -11,7 +11,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// TestPasskeyIsOfferedOnTheFirstPage checks that who signed in by a link is offered a passkey once, and no more when
+// TestPasskeyIsOfferedOnTheFirstPage checks that a person who signed in by a link is offered a passkey once, and not if
 // they have one.
 func TestPasskeyIsOfferedOnTheFirstPage(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestPasskeyIsOfferedOnTheFirstPage(t *testing.T) {
 	p.IsClean()
 }
 
-// TestOfferOfAPasskeyIsForOnePage checks the same where no script runs: the box is hidden, and on one page alone.
+// TestOfferOfAPasskeyIsForOnePage checks the same without script: the box is hidden, and on one page only.
 func TestOfferOfAPasskeyIsForOnePage(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)

@@ -52,8 +52,8 @@ func newPlatform(t *testing.T) *site {
 	return s
 }
 
-// TestCompanyGoesFromNothingToItsFirstSale goes from the first link of the platform's first person to a company that
-// sells, by what the pages say alone.
+// TestCompanyGoesFromNothingToItsFirstSale leads from the first link of the platform's first person to a company that
+// sells, using only what the pages show.
 func TestCompanyGoesFromNothingToItsFirstSale(t *testing.T) {
 	t.Parallel()
 	t.Run("by mouse", func(t *testing.T) {
@@ -71,7 +71,7 @@ func goToFirstSale(t *testing.T, by means) {
 	browser := browsertest.New(t)
 	ok, s := is.New(t), newPlatform(t)
 
-	// The platform takes the company on, and invites its first owner by a link.
+	// The platform creates the company, and invites its first owner by a link.
 	staff := s.travelAs(t, browser, chief, by)
 	staff.sees("To do", "Nothing to do")
 	staff.follow("Companies")

@@ -17,7 +17,7 @@ func TestKeysLeadAround(t *testing.T) {
 	}
 	ok, s := is.New(t), newSite(t)
 	p := s.open(t, browsertest.New(t), chief, "/platform", browsertest.Desktop)
-	// at waits until the page at a path is there, which a key has led to.
+	// at waits until the page at a path is open, which a key has led to.
 	at := func(path string) {
 		t.Helper()
 		p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
@@ -27,7 +27,7 @@ func TestKeysLeadAround(t *testing.T) {
 	p.Press("/")
 	ok.Equal(p.Text(`document.activeElement.id`), "find")
 	p.Text(`document.activeElement.value = ""`) // A key of a test is typed although the page prevents it.
-	p.Press("g/?")                              // In a field they are what somebody types.
+	p.Press("g/?")                              // In a field they are typed.
 	ok.Equal(p.Text(`document.activeElement.value`), "g/?")
 	ok.Equal(p.Text(`document.querySelectorAll("#shortcuts").length + ""`), "0")
 	p.Text(`document.activeElement.blur()`)
@@ -40,7 +40,7 @@ func TestKeysLeadAround(t *testing.T) {
 		}
 	}
 	look(t, p, "console-keys")
-	p.Press("gt") // The list takes no keys but its own.
+	p.Press("gt") // The list takes only its own keys.
 	p.Press("\x1b")
 	p.Wait(`!document.querySelector("#shortcuts").open`)
 	ok.Equal(p.Text(`location.pathname`), "/platform/companies")
@@ -53,12 +53,12 @@ func TestKeysLeadAround(t *testing.T) {
 	p.Element(`document.querySelector("#shortcuts button")`).Click()
 	p.Press("?")
 	ok.Equal(p.Text(`document.querySelector("#shortcuts").open + ""`), "false")
-	p.Element(`document.querySelector("#list-shortcuts")`).Click() // The button is there all the same.
+	p.Element(`document.querySelector("#list-shortcuts")`).Click() // The button is still there.
 	p.Wait(`document.querySelector("#shortcuts").open && !document.querySelector("#shortcuts input").checked`)
 	p.Element(`document.querySelector("#shortcuts input")`).Click()
 	p.Press("\x1b")
 
-	// A company is found and looked at without a mouse.
+	// A company is found and opened without a mouse.
 	p.Press("/")
 	p.Text(`document.activeElement.value = ""`)
 	p.Press("adire\r")

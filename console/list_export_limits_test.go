@@ -16,7 +16,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// TestFilesOfListsAreWhole takes away lists that have more than one page, more than is listed, and nothing.
+// TestFilesOfListsAreWhole downloads lists that have more than one page, more than is listed, and nothing.
 func TestFilesOfListsAreWhole(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
@@ -57,8 +57,8 @@ func TestFilesOfListsAreWhole(t *testing.T) {
 	}
 }
 
-// TestFileOfMoneySaysWhatItLacks checks that the file of the companies that sold most says which of them are not
-// counted yet, and that others sold less.
+// TestFileOfMoneySaysWhatItLacks checks that the file of the companies that sold most says which of them are not yet
+// counted, and that others sold less.
 func TestFileOfMoneySaysWhatItLacks(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// TestListsAreExported takes away every list whose file has what its page shows. Each file has what somebody typed as
-// text and no formula, and each export is in the audit log.
+// TestListsAreExported downloads every list whose file has the content of its page. Each file has typed texts as text
+// and never as a formula, and each export is in the audit log.
 func TestListsAreExported(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)

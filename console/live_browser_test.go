@@ -14,8 +14,8 @@ import (
 	"github.com/floatgate/ticketing/ledger"
 )
 
-// TestSaleAppearsOnTheOverview sells while an owner looks at the overview: it shows the sale without being loaded
-// again, and what has the focus or was opened stays so. When the session ends, the page leads to the sign-in page.
+// TestSaleAppearsOnTheOverview sells while an owner has the overview open. It shows the sale without a reload, and
+// keeps the focus and the opened boxes. When the session ends, the page leads to the sign-in page.
 func TestSaleAppearsOnTheOverview(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -72,7 +72,7 @@ func TestPageOfAnEndedSessionShowsNothingWhenItComesBack(t *testing.T) {
 	p.Wait(`location.pathname === "/sign-in"`)
 }
 
-// TestQueueCountsUp submits a case while staff look at what there is to do.
+// TestQueueCountsUp submits a case while staff have their work list open.
 func TestQueueCountsUp(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -88,8 +88,8 @@ func TestQueueCountsUp(t *testing.T) {
 	p.IsClean()
 }
 
-// TestPageWithoutAStreamOpensOneLater refuses a page its stream, since the person has too many, and ends the others:
-// the page tries again after a while, which the test makes short.
+// TestPageWithoutAStreamOpensOneLater refuses a page its stream, since the person has too many, and ends the others.
+// The page tries again after a while, which the test shortens.
 func TestPageWithoutAStreamOpensOneLater(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -18,8 +18,8 @@ func (s *shop) watch(t *testing.T, path string) *feed {
 	return s.send(t, viewer, r).opened(t)
 }
 
-// TestStreamSaysWhatMovesNoMoney scans a ticket, cancels an order and erases a buyer: the pages that show it are
-// signalled, those of another process's commits, too.
+// TestStreamSaysWhatMovesNoMoney scans a ticket, cancels an order and erases a buyer. The pages that show it get a
+// signal, also for the commits of another process.
 func TestStreamSaysWhatMovesNoMoney(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
@@ -50,7 +50,7 @@ func TestStreamSaysWhatMovesNoMoney(t *testing.T) {
 	ok.Equal(list.next(), somethingChanged)
 }
 
-// TestCancellationAppearsOnTheOpenOrder cancels an order while its page is looked at.
+// TestCancellationAppearsOnTheOpenOrder cancels an order while its page is open.
 func TestCancellationAppearsOnTheOpenOrder(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

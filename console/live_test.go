@@ -31,7 +31,7 @@ type feed struct {
 	lines *bufio.Reader
 }
 
-// listen opens the stream at a path. The page of it was made just now.
+// listen opens the stream at a path, for a page that was made just now.
 func (s *site) listen(t *testing.T, who, path string) *feed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
@@ -77,13 +77,13 @@ func (f *feed) next() string {
 	}
 }
 
-// What a stream says.
+// The texts of a stream.
 const (
 	somethingChanged = "event: live|data:"
 	sessionOver      = "event: over|data:"
 )
 
-// credited gives a company some float, which changes its money.
+// credited gives a company some float, which changes its balance.
 func (s *site) credited(t *testing.T, company uuid.UUID) {
 	t.Helper()
 	s.clock.advance(time.Minute)
@@ -96,8 +96,8 @@ func (s *site) credited(t *testing.T, company uuid.UUID) {
 	ok.NoErr(err)
 }
 
-// crowd opens the stream of the overview twenty times for each of ten people, who are all that one person may open, and
-// calls check with each of them at the same time.
+// crowd opens the stream of the overview twenty times for each of ten people, the most that one person may open, and
+// calls check with each of them concurrently.
 func (s *site) crowd(t *testing.T, people int) []*feed {
 	t.Helper()
 	var feeds []*feed
@@ -113,7 +113,7 @@ func (s *site) crowd(t *testing.T, people int) []*feed {
 	return feeds
 }
 
-// all calls check with each stream at the same time.
+// all calls check with each stream concurrently.
 func all(feeds []*feed, check func(*feed)) {
 	var wait sync.WaitGroup
 	for _, f := range feeds {
@@ -134,7 +134,7 @@ func TestStreamSaysThatSomethingChanged(t *testing.T) {
 	ok.Equal(queues.next(), somethingChanged)
 	s.credited(t, s.other)
 	ok.Equal(other.next(), somethingChanged)
-	// A browser that comes back has missed something, and so has a page that was made before the latest change.
+	// A browser that reconnects has missed something, and so has a page that was made before the latest change.
 	late := s.request(t, http.MethodGet, liveOverview+fmt.Sprintf("?since=%d", opening.UnixMilli()), nil)
 	ok.Equal(s.send(t, owner, late).opened(t).next(), somethingChanged)
 	s.clock.advance(time.Hour)
@@ -190,7 +190,7 @@ func TestStreamsAreLimited(t *testing.T) {
 	ok.Equal(full.Header.Get("Retry-After"), "30")
 	ok.Equal(s.get(t, owner, "/business/{companyId}").StatusCode, http.StatusOK) // the page itself is there
 	ok.NoErr(feeds[0].Body.Close())
-	for full.StatusCode != http.StatusOK { // The server finds out in a moment.
+	for full.StatusCode != http.StatusOK { // The server notices after a moment.
 		full = s.listen(t, owner, liveOverview)
 	}
 	full.opened(t)
@@ -206,7 +206,7 @@ func TestPersonHasAFewStreams(t *testing.T) {
 	s.listen(t, owner, liveOverview).opened(t)
 }
 
-// absent is a store whose database can go away.
+// absent is a store whose database can become unavailable.
 type absent struct {
 	driver.Store
 
@@ -225,7 +225,8 @@ func (a *absent) View(ctx context.Context, fn func(context.Context, driver.ReadT
 	return fmt.Errorf("dial 10.0.0.1: %w", ticketing.ErrUnavailable)
 }
 
-// TestStreamsOutliveTheDatabase lets the database go away under two hundred pages, and come back with a change.
+// TestStreamsOutliveTheDatabase makes the database unavailable under two hundred pages, and lets it come back with a
+// change.
 func TestStreamsOutliveTheDatabase(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -286,7 +287,7 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	_, err := s.Accounts().EndSessions(t.Context(), s.users["member0"])
 	ok.NoErr(err)
 	all(feeds[:20], func(f *feed) {
-		// Its page asks for itself once more, which leads to the sign-in page.
+		// Its page requests itself once more, which leads to the sign-in page.
 		for _, want := range []string{somethingChanged, sessionOver, ""} {
 			if event := f.next(); event != want {
 				t.Errorf("a stream says %q, want %q", event, want)
@@ -301,10 +302,11 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	})
 }
 
-// unflushed is a writer that sends all at the end, such as that of a host that compresses.
+// unflushed is a writer that sends everything at the end, such as that of a host that compresses.
 type unflushed struct{ http.ResponseWriter }
 
-// TestStreamThatCannotBeFlushedIsOver has a host whose writer cannot flush. A page would open the stream for ever.
+// TestStreamThatCannotBeFlushedIsOver has a host whose writer cannot flush. Otherwise a page would open the stream
+// again and again.
 func TestStreamThatCannotBeFlushedIsOver(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -316,7 +318,7 @@ func TestStreamThatCannotBeFlushedIsOver(t *testing.T) {
 	ok.Equal(f.next(), "")
 }
 
-// TestStreamIsNoUseOfASession keeps a page open for as long as a session goes on without being used.
+// TestStreamIsNoUseOfASession keeps a page open until its unused session has ended.
 func TestStreamIsNoUseOfASession(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
@@ -331,7 +333,7 @@ func TestStreamIsNoUseOfASession(t *testing.T) {
 	ok.Equal(s.get(t, owner, "/business/{companyId}").StatusCode, http.StatusSeeOther)
 }
 
-// TestStreamOutlivesTheTimesOfItsServer has a server that cuts off requests and answers after a moment.
+// TestStreamOutlivesTheTimesOfItsServer has a server with short timeouts for requests and responses.
 func TestStreamOutlivesTheTimesOfItsServer(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
