@@ -151,8 +151,8 @@ func checkTypes(ctx context.Context, c *check) {
 	}
 }
 
-// sameType reports whether two values have the same type. Two lists have it whatever they hold, and so have two objects:
-// an empty one is refused for other reasons.
+// sameType reports whether two values have the same type. All lists have one type whatever they hold, and so have all
+// objects: an empty one is refused for other reasons.
 func sameType(a, b any) bool { return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) }
 
 func checkListLimits(ctx context.Context, c *check) {
