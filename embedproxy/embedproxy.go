@@ -13,8 +13,8 @@
 // # Where to begin
 //
 //   - [Remote] is the API at an address, with an embed key. [Local] is the API in the same process, without a key.
-//   - [New] returns the handler. [Config].Session and [Config].MayBuy are required: they say who the buyer is, and
-//     whether a [Purchase] is paid.
+//   - [New] returns the handler. [Config].Session and [Config].MayBuy are required. They find the session of a request,
+//     and decide whether a [Purchase] may be made now.
 //   - [Refusal] and [ErrPaymentRequired] refuse a purchase. [AnyoneMayBuy] refuses none.
 //   - [Counter] is the interface of limits that several processes share.
 //

@@ -2,8 +2,7 @@
 //
 // [Run] plays both the browser and the public API. It sends operations to the proxy under test, and serves the API that
 // the proxy calls. So it sees what the proxy sends to the API and what it returns to the browser, and it can make the
-// API return anything. [Run] returns a [Report] with one [Check] for each rule that it tried. A check has the number of
-// its rule:
+// API return anything. [Run] returns a [Report] of all checks. A [Check] has the number of its rule:
 //
 //	operations   the table of the four operations
 //	1 to 10      the proxy rules
