@@ -23,8 +23,7 @@ func says(body string) fault {
 	return func(*http.Request, func() *http.Response) (*http.Response, error) { return made(200, "", body), nil }
 }
 
-// rewrites returns a fault that replaces old in the service's own answer. The test fails where old does not occur in
-// it.
+// rewrites returns a fault that replaces old in the service's own answer. The test fails if old does not occur in it.
 func rewrites(old, changed string) fault {
 	return func(_ *http.Request, serve func() *http.Response) (*http.Response, error) {
 		body, err := io.ReadAll(serve().Body)
@@ -105,8 +104,7 @@ func operations() map[string]operation {
 	}
 }
 
-// A success whose data is not that of the operation is an error: no caller gets an empty resource as one that was read
-// or created.
+// A success with data of another operation is an error: no caller gets an empty resource that looks read or created.
 func TestSuccessesThatAreNone(t *testing.T) {
 	t.Parallel()
 	const meta = `,"meta":{"requestId":"r","page":{"hasMore":false,"nextCursor":null}}}`
@@ -141,7 +139,7 @@ func TestSuccessesThatAreNone(t *testing.T) {
 	}
 }
 
-// A refusal that is not of the contract gives its status alone.
+// Of a refusal outside the contract the client takes only the status.
 func TestRefusalsThatAreNone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -180,7 +178,7 @@ func TestNothingStaysOfWhatWasNone(t *testing.T) {
 	})
 }
 
-// A page that does not say whether more follows is an error: the listing would end early, or never.
+// A page that does not say whether more pages follow is an error: the list would end early, or never.
 func TestPagesThatShowNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -199,8 +197,8 @@ func TestPagesThatShowNothing(t *testing.T) {
 	})
 }
 
-// Cursors that form a circle end a sequence, whatever the length of the circle and wherever it begins. Otherwise a
-// sequence may have any number of pages, empty ones included.
+// Cursors that repeat in a circle end a sequence, whatever the length of the circle and wherever it begins. Otherwise a
+// sequence may have any number of pages, including empty ones.
 func TestPagesThatGoRound(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -285,7 +283,7 @@ func TestSequences(t *testing.T) {
 			if err != nil {
 				is.Equal(order.ID, uuid.Nil)
 				failures = append(failures, err)
-				continue // A caller that goes on gets no second error.
+				continue // A caller that continues gets no second error.
 			}
 			orders++
 		}
@@ -333,8 +331,8 @@ func TestWhatIsNewIsNoObstacle(t *testing.T) {
 	})
 }
 
-// Text that is not valid UTF-8 is refused before anything is sent, with the path of the member, since JSON would carry
-// another text in its place.
+// Text that is not valid UTF-8 is refused before anything is sent, with the path of the member, since JSON would
+// replace it by other text.
 func TestTextsThatAreNone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -376,8 +374,8 @@ func TestTextsThatAreNone(t *testing.T) {
 	is.Equal(tell(err), []string{"location"})
 }
 
-// Empty and impossible values are for the service to judge: they arrive, and are refused as the library refuses them.
-// The exception is an optional text that is empty, which is left out.
+// The service judges empty and impossible values: they arrive, and are refused as the library refuses them. The
+// exception is an empty optional text, which is left out.
 func TestEmptyParamsAreRefusedAsByTheService(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

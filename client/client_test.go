@@ -159,7 +159,7 @@ func TestOperationsAnswerAsTheService(t *testing.T) {
 	is.Equal(cancelled.Status, ticketing.EventCancelled)
 }
 
-// Pages are those of the service, and an iterator goes through all of them, whatever their size.
+// The client returns the service's pages, and an iterator reads all of them, whatever their size.
 func TestListings(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -227,7 +227,7 @@ func TestListings(t *testing.T) {
 	is.True(errors.Is(failures[0], ticketing.CodeInvalidCursor))
 }
 
-// Any tier name arrives unchanged; names that a path cannot hold are refused without a request.
+// Any tier name arrives unchanged; a name that a path cannot hold is refused without a request.
 func TestTierNames(t *testing.T) {
 	t.Parallel()
 	names := []string{
@@ -258,7 +258,7 @@ func TestTierNames(t *testing.T) {
 	}
 }
 
-// A refusal is the error of the library with what HTTP adds: the status and the request id.
+// A refusal is the error of the library, with the status and the request id of HTTP.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

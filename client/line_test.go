@@ -161,7 +161,7 @@ func made(status int, retryAfter, body string) *http.Response {
 	return w.Result()
 }
 
-// line is a transport to a service, without a network. Each request takes the next of faults. Requests for the document
+// line is a transport to a service, without a network. Each request uses the next of faults. Requests for the document
 // have no fault.
 type line struct {
 	handler http.Handler
@@ -172,7 +172,7 @@ type line struct {
 }
 
 type sending struct {
-	what, id string // all that has to be the same in each attempt
+	what, id string // everything that must be the same in each attempt
 	at       time.Time
 }
 
@@ -228,7 +228,7 @@ func connect(t *testing.T, config client.Config) (*ticketingtest.Shop, ticketing
 	return shop, event, l, api
 }
 
-// bubble runs a test on a clock of its own, on which waits take no time.
+// bubble runs a test on a clock of its own, on which waits take no real time.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)

@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// kinds returns one operation for each rule of what may follow a failure.
+// kinds returns one operation for each rule of retries.
 func kinds(event ticketing.Event) map[string]func(context.Context, *client.Client) error {
 	return map[string]func(context.Context, *client.Client) error{
 		"read": func(ctx context.Context, api *client.Client) error {
@@ -50,8 +50,8 @@ func kinds(event ticketing.Event) map[string]func(context.Context, *client.Clien
 	}
 }
 
-// A call that may be retried is, with the identical request; any other is not. ErrAmbiguous says whether the call may
-// have been done.
+// A call is retried with the identical request if it may be retried, and not otherwise. ErrAmbiguous says whether it
+// may have been done.
 func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "calls that one client makes one after the other")
@@ -258,7 +258,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// LongestRetryAfter bounds what an answer asks for, not the client's own waits, which may be longer.
+// LongestRetryAfter bounds the wait that an answer asks for, not the client's own waits, which may be longer.
 func TestLongestRetryAfter(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -277,7 +277,8 @@ func TestLongestRetryAfter(t *testing.T) {
 	})
 }
 
-// The timeout is of one attempt; the context bounds all. A wait that the context does not outlast is not begun.
+// The timeout bounds one attempt; the context bounds all. The client does not begin a wait that the context cannot
+// outlast.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -320,7 +321,7 @@ func TestTimes(t *testing.T) {
 		is.True(errors.Is(err, context.Canceled) && errors.Is(err, ticketing.CodeRateLimited))
 		is.Equal(len(l.sent), 1)
 
-		// A context that ends with the answer is reported besides it.
+		// If a context ends at the same time as the answer, the error has both.
 		during, stop := context.WithCancel(t.Context())
 		l.sent, l.faults = nil, []fault{func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
 			stop()
@@ -349,7 +350,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	})
 }
 
-// A request is sent with a request id of the contract, whatever its caller asks for, and errors hold that id.
+// A request has a request id of the contract, whatever its caller asks for, and errors contain that id.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -365,7 +366,7 @@ func TestRequestIDs(t *testing.T) {
 		is.Equal(ask(t.Context()), "made-1")
 		l.faults = []fault{func(*http.Request, func() *http.Response) (*http.Response, error) {
 			response := made(http.StatusNotFound, "", "")
-			// The service uses another id: the request is known by it.
+			// The service uses another id, under which it knows the request.
 			response.Header.Set("X-Request-Id", "theirs-1")
 			return response, nil
 		}}

@@ -103,16 +103,16 @@ func (n *node) at(path string) (parent *node, i int) {
 	return parent, i
 }
 
-// rightAnswer is a right answer, which tests make wrong.
+// rightAnswer is a valid answer, which tests break.
 type rightAnswer struct {
 	name, route, post string
 	status            int
 	body              string
 	nullable          []string
-	tolerated         []string // mutations that leave a right answer
+	tolerated         []string // mutations after which the answer is still valid
 }
 
-// answers are right answers of the API: for the route of each, the post that asks for it.
+// answers are valid answers of the API: for the route of each, the post that causes the call.
 var answers = []rightAnswer{
 	{
 		name: "events", route: routeList, post: postList, status: 200, body: goodPage,
@@ -169,7 +169,8 @@ func mustNotBeEmpty(path string) bool {
 	return false
 }
 
-// rejected checks that a body gives 502 with an id of the proxy's own, and leaves nothing of it anywhere.
+// rejected checks that a body gives 502 with an id of the proxy's own, and that nothing of the body is in an answer or
+// a log.
 func rejected(t *testing.T, shop *shop, api *script, test int, what, body string) {
 	t.Helper()
 	a := answers[test]
@@ -183,7 +184,7 @@ func rejected(t *testing.T, shop *shop, api *script, test int, what, body string
 	is.New(t).True(got.id() != "upstream-1" && got.id() != "browser-1")
 }
 
-// Each member of an answer has to be there once, with its type, and no other may be there, at every depth.
+// Each member of an answer must occur once, with its type, and no other may occur, at every depth.
 func TestAnswersAreClosed(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "the members of answers")
@@ -228,7 +229,7 @@ func TestAnswersAreClosed(t *testing.T) {
 					reject(name, body)
 				}
 			})
-			// An unknown member in each object, also one that an engine of JavaScript takes for the object's own.
+			// An unknown member in each object, also one that a JavaScript engine mistakes for a member of every object.
 			for _, name := range []string{"secretMember", "__proto__", "id ", "\\u0069x"} {
 				var paths []string
 				parse(test.body).walk("", func(path string, p *node, i int) {
@@ -350,7 +351,7 @@ var outOfRange = []struct {
 	{"order", "data.createdAt", []string{`"2026-01-02T25:04:05.678Z"`}},
 }
 
-// moneyTexts are no amounts in the output format.
+// moneyTexts are texts that are not amounts in the output format.
 var moneyTexts = []string{
 	`"-1.00"`, `"+1.00"`, `"1"`, `"1.0"`, `"1.000"`, `"01.00"`, `"00.00"`, `".00"`, `"1,00"`, `"1e3.00"`, `"NaN"`,
 	`" 1.00"`, `"1000000000000000.00"`, `"١.00"`, `5000.00`,
@@ -367,7 +368,7 @@ func firstLine(resource string) string {
 	return p.items[i].String()
 }
 
-// replaced returns an answer whose value at a path is another.
+// replaced returns an answer in which the value at a path is replaced.
 func replaced(body, path, value string) string {
 	tree := parse(body)
 	p, i := tree.at(path)
@@ -390,7 +391,7 @@ func TestAnswersOutOfRange(t *testing.T) {
 	}
 }
 
-// What is at a limit passes: 15 digits before the point of a gross, 50 lines, the greatest numbers.
+// A value at its limit passes: 15 digits before the point of a gross, 50 lines, the largest numbers.
 func TestAnswersAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "the members of answers")
@@ -427,7 +428,7 @@ func TestAnswersAtTheirLimits(t *testing.T) {
 	}
 }
 
-// What is no JSON of the contract, in any way, is rejected at each call of each operation, and not logged.
+// A body that is not JSON of the contract is rejected at each call of each operation, and not logged.
 func TestAnswersThatAreNoAnswers(t *testing.T) {
 	t.Parallel()
 	html := "<html>secret</html>"
@@ -559,8 +560,8 @@ func TestFailuresAreClosed(t *testing.T) {
 	}
 }
 
-// A body that lost a byte, or has one too many or another, is rejected if it is no JSON any more. It is never a success
-// that a parser of JSON would not read.
+// A body that lost a byte, has one too many, or has one replaced is rejected if it is no longer JSON. It is never a
+// success that a JSON parser would not read.
 func TestMangledAnswers(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "the members of answers")

@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-// fixed is an API that answers at once from memory.
+// fixed is an API that returns fixed answers from memory.
 type fixed struct{}
 
 func (fixed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -60,8 +60,8 @@ func remoteOf(b *testing.B, api http.Handler) embedproxy.Upstream {
 	return upstream
 }
 
-// BenchmarkProxy measures a proxy that is served over HTTP, with an API that answers at once: "op/s" are the
-// operations of eight browsers at once.
+// BenchmarkProxy measures a proxy that is served over HTTP, with an API that answers from memory. "op/s" counts the
+// operations of eight concurrent browsers.
 func BenchmarkProxy(b *testing.B) {
 	for _, way := range []string{"remote", "local"} {
 		for _, post := range posts {
@@ -113,7 +113,7 @@ func drain(request *http.Request) error {
 }
 
 // BenchmarkAdded measures what the proxy adds to one call of the API on loopback: the 95th percentile of a call through
-// the proxy, less that of the same call without it. The two are made by turns.
+// the proxy, less that of the same call without it. The two calls alternate.
 func BenchmarkAdded(b *testing.B) {
 	api := fixed{}
 	direct := httptest.NewServer(api)
@@ -136,14 +136,14 @@ func BenchmarkAdded(b *testing.B) {
 	b.ReportMetric(float64(share(with, 95)-share(without, 95))/float64(time.Millisecond), "p95-added-ms")
 }
 
-// share returns the duration that so many percent do not exceed.
+// share returns the duration that a percentage of calls does not exceed.
 func share(of []time.Duration, percent int) time.Duration {
 	slices.Sort(of)
 	return of[len(of)*percent/100]
 }
 
-// BenchmarkLocal measures an operation over an API in the process, and the same calls of that API without the proxy:
-// "times" is how many times the calls the operation costs, by the median of each.
+// BenchmarkLocal measures an operation over an API in the same process, and the same calls of that API without the
+// proxy. "times" is the ratio of their medians.
 func BenchmarkLocal(b *testing.B) {
 	company := ticketingtest.New(b, nil)
 	event := company.Event(b)
@@ -192,7 +192,7 @@ func BenchmarkLocal(b *testing.B) {
 			b.ReportMetric(float64(share(operations, 50))/float64(share(calls, 50)), "times")
 		})
 	}
-	// Each checkout sells, so both have a half of the keys.
+	// Each checkout sells, so each of the two gets half of the keys.
 	b.Run("checkout", func(b *testing.B) {
 		var calls, operations []time.Duration
 		for n := 0; b.Loop(); n++ {
@@ -217,7 +217,7 @@ func BenchmarkLocal(b *testing.B) {
 	})
 }
 
-// kept is a response that is kept, and costs next to nothing.
+// kept is a response that is kept. It costs almost nothing.
 type kept struct {
 	header http.Header
 	status int

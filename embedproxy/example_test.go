@@ -13,8 +13,8 @@ import (
 	"github.com/floatgate/ticketing/store/memory"
 )
 
-// A platform has a company's shop in its own process, without an API key. The shop takes the money of a purchase before
-// it lets it through.
+// A platform serves a company's shop in its own process, without an API key. The shop takes the money for a purchase
+// before it allows the purchase.
 func ExampleNew() {
 	ctx := context.Background()
 	svc, err := ticketing.New(memory.New(), nil)

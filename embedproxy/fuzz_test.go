@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing/embedproxy"
 )
 
-// FuzzAnswer gives any body as an answer of the API: the browser gets a projection with no other members than its
-// schema's, a failure of the API with nothing but code and message, or 502 with nothing of the body.
+// FuzzAnswer uses any body as an answer of the API. The browser gets a projection with only the members of its schema,
+// a failure of the API with only code and message, or 502 with nothing of the body.
 func FuzzAnswer(f *testing.F) {
 	for index, a := range answers {
 		f.Add(uint8(index), false, []byte(a.body))

@@ -27,7 +27,7 @@ const (
 	categoryID  = "4a5f6e7d-8c9b-4d0e-9f2a-3b4c5d6e7f8a"
 )
 
-// The right answers of the scripted API. Only bareEvent has nulls.
+// The valid answers of the scripted API. Only bareEvent has nulls.
 const (
 	goodMeta  = `{"requestId":"upstream-1"}`
 	goodMoney = `{"amount":"5000.00","currency":"NGN"}`
@@ -103,7 +103,7 @@ const (
 
 const embedKey = "svc_live.embed.secret-of-the-key"
 
-// script is an API that answers as a test says, and else right. The zero script is ready.
+// script is an API that answers as a test says, and otherwise with a valid answer. The zero script is ready.
 type script struct {
 	mu       sync.Mutex
 	answers  map[string]http.HandlerFunc // by route
@@ -137,7 +137,7 @@ func sendJSON(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// got returns the requests since the last call of it.
+// got returns the requests since its last call.
 func (s *script) got() []sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *script) got() []sent {
 	return got
 }
 
-// routes returns the routes of the requests since the last call of it or of got.
+// routes returns the routes of the requests since the last call of routes or got.
 func (s *script) routes() []string {
 	var routes []string
 	for _, request := range s.got() {
@@ -290,7 +290,7 @@ func (s *shop) send(tb testing.TB, method, body string, headers ...string) (answ
 	return a, err
 }
 
-// check checks what holds for every answer.
+// check checks what every answer must have.
 func (a answer) check(tb testing.TB) {
 	tb.Helper()
 	is := is.New(tb)
@@ -314,7 +314,7 @@ func (a answer) check(tb testing.TB) {
 // id returns the request id.
 func (a answer) id() string { return a.header.Get("X-Request-Id") }
 
-// failed checks a failure: its status, its code, and that it has nothing but these and a message, which it returns.
+// failed checks a failure: its status, its code, and that it has nothing else but a message, which it returns.
 func (a answer) failed(tb testing.TB, status int, code string) string {
 	tb.Helper()
 	if a.status != status {

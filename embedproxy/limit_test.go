@@ -41,7 +41,7 @@ func TestDefaultLimits(t *testing.T) {
 	from := func(address, session string) []string {
 		return []string{"X-Forwarded-For", address, "Cookie", "session=" + session}
 	}
-	// Ten checkouts of one address, each in a session of its own; the eleventh is one too many, in any session.
+	// Ten checkouts of one address, each in its own session. The eleventh is refused in any session.
 	for n := range 10 {
 		is.Equal(shop.post(t, postCheckout, from("203.0.113.1", fmt.Sprint("a", n))...).status, 201)
 	}
@@ -51,7 +51,7 @@ func TestDefaultLimits(t *testing.T) {
 	got.failed(t, 429, "RATE_LIMITED")
 	is.Equal(got.header["Retry-After"], []string{"40"})
 	is.Equal(len(api.got()), 0)
-	// Another address may still buy, and this one may look.
+	// Another address may still buy, and this one may read.
 	is.Equal(shop.post(t, postCheckout, from("203.0.113.2", "b")...).status, 201)
 	is.Equal(shop.times(t, 60, 200, postList, from("203.0.113.1", "c")...), 49) // of 60, with 11 checkouts
 
@@ -68,8 +68,8 @@ func TestDefaultLimits(t *testing.T) {
 	is.Equal(shop.post(t, postList, from("203.0.113.1", "d")...).status, 200)
 }
 
-// A browser cannot choose its address. The addresses of an IPv6 /64 are one, and those of a /56 have eight times as
-// much.
+// A browser cannot choose its address. The addresses of an IPv6 /64 share one limit, and those of a /56 share eight
+// times as much.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -94,7 +94,7 @@ func TestAddresses(t *testing.T) {
 	is.Equal(shop.times(t, 1, 200, postList, "X-Forwarded-For", "2001:db8:0:100::1"), 1)
 }
 
-// Many requests at once get exactly what the limit allows, of a session and of an address.
+// Concurrent requests get exactly what the limits of a session and of an address allow.
 func TestLimitsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -135,7 +135,7 @@ func TestLimitsAtOnce(t *testing.T) {
 	is.Equal(int64(checkouts), sold.Load())
 }
 
-// A negative limit is none.
+// A negative limit means no limit.
 func TestNoLimits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/floatgate/ticketing/embedproxy"
 )
 
-// What a browser gets of the right answers.
+// What a browser gets for the valid answers.
 const (
 	shownEvent = `{"id":"` + eventID + `","object":"event","title":"Jazz <night>","description":"Two\nsets",` +
 		`"status":"PUBLISHED","schedule":{"date":"2026-12-31","startsAt":"19:00","endsAt":"23:30",` +
@@ -30,7 +30,7 @@ const (
 		`}],"confirmedAt":"2026-01-02T03:04:05.678Z"}`
 )
 
-// Each operation calls what section 4.12 says, with a key and a request id, and shows what a browser may know.
+// Each operation makes the calls of section 4.12, with a key and a request id, and shows only what a browser may see.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, api *script, upstream embedproxy.Upstream) {
@@ -74,7 +74,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// Only the key, and no header of the browser, is sent on.
+// Only the key is sent to the API, and no header of the browser.
 func TestHeadersOfTheBrowserStay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -97,7 +97,7 @@ func TestHeadersOfTheBrowserStay(t *testing.T) {
 	}
 }
 
-// An event that is not published, before or around the read, is NOT_FOUND, and nothing else is sent.
+// An event that is not published, before or after the read, is NOT_FOUND, and nothing else is sent.
 func TestNotPublished(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"DRAFT", "ENDED", "CANCELLED"} {
@@ -175,7 +175,7 @@ func TestFailuresAreKept(t *testing.T) {
 	})
 }
 
-// The log has one line for each failure that a shop can act on, and none for a buyer's.
+// The log has one line for each failure that a shop can act on, and none for a buyer's failure.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -217,7 +217,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// After the embed key was revoked, each buyer meets the same refusal. The log has it once a minute.
+// After the embed key was revoked, each buyer gets the same refusal. The log has it once a minute.
 func TestLogOfARevokedKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// A proxy does not start without an upstream, a session and a decision of who may buy.
+// A proxy does not start without an upstream, a session and a decision about who may buy.
 func TestNewNeedsItsHooks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -90,7 +90,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// The checks are made in the order of the package comment: of two reasons to refuse, the earlier one shows.
+// The proxy makes the checks in the order of the package comment: of two reasons to refuse, the earlier one is
+// returned.
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -113,7 +114,7 @@ func TestOrderOfChecks(t *testing.T) {
 	const address, session = "requests of address", "requests of session"
 	for _, test := range []struct {
 		name    string
-		over    string // the limit that is over
+		over    string // the limit that is exceeded
 		method  string
 		body    string
 		headers []string
@@ -151,7 +152,7 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// counter counts nothing: one limit is over.
+// counter counts nothing. It reports that one limit is exceeded.
 type counter struct {
 	log  *logOf
 	over string
@@ -187,7 +188,7 @@ func (l *logOf) take() []string {
 	return lines
 }
 
-// Without a session nothing is sent. The id of a session is in no key of a counter.
+// Without a session nothing is sent. No key of a counter contains the id of a session.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -223,7 +224,7 @@ func TestSessions(t *testing.T) {
 	is.True(strings.Contains(strings.Join(counted.all(), " "), "requests of session "))
 }
 
-// keys remembers what was counted.
+// keys records the keys that were counted.
 type keys struct {
 	log logOf
 	err error
@@ -254,7 +255,7 @@ func TestCounterFails(t *testing.T) {
 	is.Equal(lines[0]["msg"], "rate limit not counted")
 }
 
-// MayBuy gets the basket, after the proof, and its refusals keep the checkout from being sent.
+// MayBuy gets the basket after the event was found to be published. If it refuses, no checkout is sent.
 func TestMayBuy(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, api *script, upstream embedproxy.Upstream) {
@@ -313,7 +314,7 @@ func TestMayBuy(t *testing.T) {
 			is.Equal(api.routes(), []string{routeEvent})
 			is.Equal(len(shop.log.lines(t)) > before, test.logged)
 		}
-		// The other operations do not ask.
+		// The other operations do not call MayBuy.
 		got.Store(nil)
 		for _, post := range posts[:3] {
 			is.Equal(ask(embedproxy.ErrPaymentRequired, post.body).status, 200)
@@ -326,7 +327,7 @@ func TestMayBuy(t *testing.T) {
 	})
 }
 
-// A panic of any hook is a 500 that is logged once, without its value, and the proxy goes on.
+// A panic of any hook is a 500 that is logged once, without its value, and the proxy continues to serve.
 func TestHooksThatPanic(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -361,7 +362,7 @@ type panicking struct{}
 
 func (panicking) Count(context.Context, string, time.Time) (int, time.Time, error) { panic("secret") }
 
-// OnAnswer is called once for every answer, and its panic does no harm.
+// OnAnswer is called once for every answer, and its panic has no effect on the answer.
 func TestOnAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -435,7 +436,7 @@ func (c *clock) now() time.Time {
 
 func (c *clock) move(by time.Duration) { c.since.Add(int64(by)) }
 
-// The browser's request id is kept if it is well-formed and sent once, else one is made.
+// The browser's request id is kept if it is well-formed and sent once. Otherwise the proxy makes one.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	api := &script{}
@@ -467,13 +468,13 @@ func TestRequestIDs(t *testing.T) {
 		}
 		is.Equal(shop.post(t, "{}", "X-Request-Id", test.sent).id(), test.want)
 	}
-	// A malformed id of the host's is not sent.
+	// A malformed id of the host's NewRequestID is not sent.
 	ids <- "a b"
 	shop.post(t, postList)
 	is.New(t).True(api.got()[0].header.Get("X-Request-Id") != "a b")
 }
 
-// An operation takes no longer than its time, whichever of its calls or hooks does not return.
+// An operation takes no longer than its timeout, whichever of its calls or hooks does not return.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for _, post := range posts {
@@ -505,7 +506,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// When the browser goes away, a read ends, which is nobody's failure. A checkout goes on.
+// When the browser goes away, a read ends, which is not a failure. A checkout continues.
 func TestBrowserGoesAway(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, api *script, upstream embedproxy.Upstream) {

@@ -50,7 +50,7 @@ func TestRemoteStart(t *testing.T) {
 	}
 }
 
-// What is wrong with the API or the key is an error that says what to do, and has no key.
+// If the API or the key is unsuitable, the error says what to do, and does not contain the key.
 func TestRemoteRefusesToStart(t *testing.T) {
 	t.Parallel()
 	refusal := func(code string) string { return strings.Replace(goodRefusal, "CONFLICT", code, 1) }
@@ -136,7 +136,7 @@ func TestRemoteRefusesToStart(t *testing.T) {
 	})
 }
 
-// A redirect is an answer that is none: nothing, and no key, goes to where it leads.
+// A redirect is an invalid answer: neither a call nor the key goes to its target.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int64
@@ -155,7 +155,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	is.New(t).Equal(elsewhere.Load(), int64(0))
 }
 
-// Each call reaches the API once, also if a kept connection breaks after it was sent, where net/http would repeat a GET
+// Each call reaches the API once, also if a kept connection breaks after it was sent. net/http would then repeat a GET
 // and a request with an idempotency key.
 func TestOneAttempt(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func TestOneAttempt(t *testing.T) {
 			shop.post(t, post.body).failed(t, 502, "INVALID_UPSTREAM_RESPONSE")
 			is.Equal(api.routes(), post.routes[:i+1])
 			api.on(route, nil)
-			// The browser repeats, and that is sent as a new call.
+			// The browser repeats the call, which is sent as a new one.
 			is.True(shop.post(t, post.body).status < 300)
 			is.Equal(api.routes(), post.routes)
 		}
@@ -255,7 +255,7 @@ func TestLocal(t *testing.T) {
 	is.Equal(w.Code, 200)
 	is.Equal(seen.Load(), []any{"203.0.113.9:0", "company", "GET", "/api/public/v1/events"})
 
-	// A handler that panics may have sold.
+	// A handler that panics may have sold tickets.
 	shop := open(t, embedproxy.Local(api), nil)
 	for _, fault := range []any{"secret", http.ErrAbortHandler, errors.New("secret")} {
 		api.on(routeCheckout, func(http.ResponseWriter, *http.Request) { panic(fault) })
@@ -273,7 +273,7 @@ func TestLocal(t *testing.T) {
 	embedproxy.Local(nil)
 }
 
-// Over TLS and HTTP/2 the operations are the same, and an authority that is not trusted is named.
+// Over TLS and HTTP/2 the operations are the same. An error names an authority that is not trusted.
 func TestRemoteOverTLS(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -45,17 +45,17 @@ func lines(n int, line string) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// inventoryOf returns a post that asks for the tiers of an event.
+// inventoryOf returns a post that reads the tiers of an event.
 func inventoryOf(event string) string {
 	return `{"operation":"events.inventory","payload":{"eventId":"` + event + `"}}`
 }
 
-// quoteOf returns a post that asks for the price of lines.
+// quoteOf returns a post that reads the price of lines.
 func quoteOf(lines string) string {
 	return `{"operation":"pricing.quote","payload":{"eventId":"` + eventID + `","lines":` + lines + `}}`
 }
 
-// hostile are bodies that are refused, with the beginning of the message.
+// hostile are bodies that the proxy refuses, with the beginning of the message.
 var hostile = []struct{ body, message string }{
 	{``, "body: is required"},
 	{`null`, "body: must be an object"},
@@ -167,7 +167,7 @@ var hostile = []struct{ body, message string }{
 	{`{"operation":"events.list","payload":{"cursor":` + long(1<<20) + `}}`, "body: must be at most 65536 bytes"},
 }
 
-// A body that is not one of an operation is refused by the path of its first violation, and nothing is sent.
+// A body that is not one of an operation is refused with the path of its first violation, and nothing is sent.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	api := &script{}
@@ -217,7 +217,7 @@ func TestBodiesAtTheirLimits(t *testing.T) {
 	}
 }
 
-// Only one Content-Type, application/json in UTF-8, passes: the others are those of forms.
+// Only one Content-Type, application/json in UTF-8, passes: forms send the others.
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
 	api := &script{}
@@ -236,8 +236,8 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// FuzzBody posts any body: the answer is a success of a known operation, or a refusal. What is sent is one of the calls
-// of section 4.12, and a body that is refused is not sent.
+// FuzzBody posts any body. The answer is a success of a known operation, or a refusal. Only the calls of section 4.12
+// are sent, and nothing is sent for a refused body.
 func FuzzBody(f *testing.F) {
 	for _, post := range posts {
 		f.Add([]byte(post.body))

@@ -24,7 +24,7 @@ import (
 type sale struct {
 	*shop
 	company *ticketingtest.Shop
-	lose    atomic.Int64 // how many answers of checkouts are lost after they were made
+	lose    atomic.Int64 // how many answers of checkouts to lose after the sale
 }
 
 // embedGrants are the grants of an embed key.
@@ -104,7 +104,7 @@ func on(operation string, event ticketing.Event, more string) string {
 	return `{"operation":"` + operation + `","payload":{"eventId":"` + event.ID.String() + `"` + more + `}}`
 }
 
-// A browser finds an event, looks at its tiers, gets a price and buys; what it gets is what the service has.
+// A browser finds an event, reads its tiers, gets a price and buys. It gets the same data as the service has.
 func TestSale(t *testing.T) {
 	t.Parallel()
 	eachSale(t, func(t *testing.T, s *sale) {
@@ -156,7 +156,7 @@ func TestSale(t *testing.T) {
 		is.Equal(len(bought.Lines), 2)
 		is.Equal(bought.Lines[0], orders[0].Lines[0])
 
-		// Neither a draft nor an event of another company is there.
+		// Neither a draft nor an event of another company is found.
 		foreign := s.company.Neighbour(t).Event(t)
 		for _, hidden := range []ticketing.Event{draft, foreign} {
 			s.post(t, on("events.inventory", hidden, "")).failed(t, 404, "NOT_FOUND")
@@ -168,7 +168,7 @@ func TestSale(t *testing.T) {
 	})
 }
 
-// A double click, a repeat and a lost answer are one order. Another basket under the key is a conflict.
+// A double click, a repeat and a lost answer make one order. Another basket under the key is a conflict.
 func TestOneOrderForAKey(t *testing.T) {
 	t.Parallel()
 	eachSale(t, func(t *testing.T, s *sale) {
@@ -207,7 +207,7 @@ func TestOneOrderForAKey(t *testing.T) {
 	})
 }
 
-// A company that cannot sell is a failure with the API's code, and the shop's log has it.
+// If a company cannot sell, the failure has the API's code, and the shop's log has it.
 func TestCompanyThatCannotSell(t *testing.T) {
 	t.Parallel()
 	eachSale(t, func(t *testing.T, s *sale) {
@@ -254,7 +254,7 @@ func TestGrantsOfARealKey(t *testing.T) {
 	is.True(strings.Contains(err.Error(), "refuses the API key"))
 }
 
-// With the buyer's address forwarded, the API's limit is each buyer's and not the whole shop's.
+// If the buyer's address is forwarded, the API's limit applies to each buyer and not to the whole shop.
 func TestLimitOfTheAPI(t *testing.T) {
 	t.Parallel()
 	for _, forward := range []bool{false, true} {

@@ -45,7 +45,7 @@ func TestReference(t *testing.T) {
 	is.Equal(report.Count(conformance.Failed), 0)
 }
 
-// A proxy that is broken on purpose fails the checks of what is broken, and no other.
+// A proxy that is broken on purpose fails the checks of the broken rule, and no other.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")
@@ -94,13 +94,13 @@ func expectFailures(t *testing.T, report conformance.Report, fails []string) {
 	}
 }
 
-// isOf reports whether a check is the one that a rule and a part of a name stand for.
+// isOf reports whether a check has the given rule and part of a name.
 func isOf(check conformance.Check, want string) bool {
 	rule, name, _ := strings.Cut(want, " ")
 	return check.Rule == rule && strings.Contains(check.Name, name)
 }
 
-// Each check is failed by a flaw, except for those that only a setting or a person makes.
+// Some flaw fails each check, except for those that only a setting or a person can fail.
 func TestEveryCheckHasItsFlaw(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")

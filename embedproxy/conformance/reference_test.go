@@ -21,7 +21,7 @@ const (
 	referenceHost = "http://upstream.test"
 )
 
-// reference is a small proxy that can be broken on purpose: flaw names what is wrong with it.
+// reference is a small proxy that can be broken on purpose: flaw says how.
 type reference struct {
 	flaw     string
 	upstream http.RoundTripper
@@ -215,7 +215,7 @@ func (x *exchange) run() (status int, value any, err error) {
 	}
 }
 
-// limited counts a request, and returns how long to wait if it is one too many.
+// limited counts a request, and returns how long to wait if it exceeds the limit.
 func (p *reference) limited() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -133,7 +133,7 @@ func (x *exchange) checkout(payload map[string]any) (int, any, error) {
 	return status, body, err
 }
 
-// isUsed reports whether a checkout with a key had an answer that was rejected.
+// isUsed reports whether the answer to a checkout with a key was rejected before.
 func (p *reference) isUsed(key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

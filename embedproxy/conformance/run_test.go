@@ -28,8 +28,8 @@ func find(t *testing.T, report conformance.Report, want string) conformance.Chec
 	return conformance.Check{}
 }
 
-// A run waits for the proxy's limit, and says so. It finds that there is one, and that the proxy gives an upstream up
-// that returns nothing, in the time that the caller allows.
+// A run waits for the proxy's limit, and says so. It finds that there is a limit. It finds that the proxy gives up an
+// upstream that returns nothing, in the time that the caller allows.
 func TestLimitsAndPatience(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")
@@ -51,7 +51,7 @@ func TestLimitsAndPatience(t *testing.T) {
 	})
 }
 
-// A proxy without a limit, or that waits too long, fails the check of it where that was asked for.
+// A proxy without a limit, or one that waits too long, fails the check of that if the check was requested.
 func TestNoLimitAndNoPatience(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")
@@ -62,8 +62,8 @@ func TestNoLimitAndNoPatience(t *testing.T) {
 	})
 }
 
-// A check that was not asked for is skipped, and says how to ask for it. So is that of Retry-After, which is not in the
-// contract, for a proxy that drops it.
+// A check that was not requested is skipped, and says how to request it. If a proxy drops Retry-After, that check is
+// skipped, too, since the contract does not require the header.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")
@@ -83,7 +83,7 @@ func TestSkipped(t *testing.T) {
 	})
 }
 
-// A session that is no cookie cannot be sent by another site.
+// Another site cannot send a session that is not a cookie.
 func TestSessionInAuthorization(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "requests that are sent one after the other")
@@ -108,7 +108,7 @@ func TestSessionInAuthorization(t *testing.T) {
 	})
 }
 
-// What keeps a run from its checks is an error, not a report.
+// A failure that prevents the checks is an error, not a report.
 func TestRunErrors(t *testing.T) {
 	t.Parallel()
 	upstream := conformance.NewUpstream()
@@ -160,7 +160,7 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("connection refused")
 }
 
-// The upstream behaves as the API does towards a proxy that finds out at its start what its key holds.
+// The upstream behaves as the API does for a proxy that finds out at its start which grants its key holds.
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

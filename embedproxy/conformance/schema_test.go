@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// schema checks a value and returns what of it goes on.
+// schema checks a value and returns what the browser gets of it.
 type schema struct {
 	read   func(value any) (any, error)
-	hidden bool // it does not go on
+	hidden bool // the browser does not get it
 }
 
 // members are the members of a record.
