@@ -94,6 +94,6 @@ func ExampleOperator_CreateWebhookEndpoint() {
 	})
 	check(err)
 	secret := string(endpoint.Secret) // Hand it to the receiver.
-	fmt.Println(endpoint.Status, endpoint.Events, len(secret) > 0, endpoint.Secret)
+	fmt.Println(endpoint.Status, endpoint.Events, secret != "", endpoint.Secret)
 	// Output: ENABLED [order.created] true svc_whsec_…
 }

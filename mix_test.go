@@ -586,7 +586,8 @@ func newTown(t testing.TB, shop *ticketingtest.Shop) *mix {
 	return m
 }
 
-// mixPlaces returns the stores of a mix, with the host's pool if there is one. The mix chooses whether to bind with Bun.
+// mixPlaces returns the stores of a mix, with the host's pool if there is one. The mix chooses whether to bind with
+// Bun.
 func mixPlaces() []testdb.Host {
 	hosts := slices.DeleteFunc(testdb.Hosts(), func(h testdb.Host) bool { return h.WithoutBun })
 	return append([]testdb.Host{{Name: "memory"}}, hosts...)

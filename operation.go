@@ -220,8 +220,8 @@ func (o *operation[P, R]) run(
 	return err
 }
 
-// report calls kept with the new results of a committed transaction. In a transaction of the host's nothing is committed
-// yet.
+// report calls kept with the new results of a committed transaction. In a transaction of the host's nothing is
+// committed yet.
 func (o *operation[P, R]) report(ctx context.Context, s *Service, calls []*call[P, R]) {
 	if o.kept == nil || s.bound {
 		return

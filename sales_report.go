@@ -265,7 +265,8 @@ type EventSalesReport struct {
 
 // EventSales returns the figures of each of a company's events, in the order of the events. The zero event is the
 // company as a whole, and an event that it does not have has sold nothing. The period is widened to whole quarters of
-// an hour. More than [MaxSalesEvents] events, and a To that is not later than From, are INVALID_REQUEST. It needs COMPANY:wallet:read.
+// an hour. More than [MaxSalesEvents] events, and a To that is not later than From, are INVALID_REQUEST. It needs
+// COMPANY:wallet:read.
 func (o Operator) EventSales(
 	ctx context.Context, companyID uuid.UUID, events []uuid.UUID, period Period,
 ) (EventSalesReport, error) {

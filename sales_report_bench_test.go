@@ -44,8 +44,8 @@ func BenchmarkSales(b *testing.B) {
 	}
 }
 
-// BenchmarkPlatformSales measures what all companies sold by day, where five hundred of them sold in every quarter of an
-// hour of a week.
+// BenchmarkPlatformSales measures what all companies sold by day, where five hundred of them sold in every quarter of
+// an hour of a week.
 //
 //	go test -run '^$' -bench BenchmarkPlatformSales .
 func BenchmarkPlatformSales(b *testing.B) {

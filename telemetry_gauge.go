@@ -42,7 +42,8 @@ func (s *Service) gauge(meters metric.MeterProvider) error {
 	queued, errs[0] = meter.Int64ObservableGauge("ticketing.group.queue.calls", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls that wait for a group, by operation."))
 	items, errs[1] = meter.Int64ObservableGauge("ticketing.backlog.items", metric.WithUnit("{item}"),
-		metric.WithDescription("Facts, webhook deliveries and ticket mails that wait, due or not; 100,000 is that many or more."))
+		metric.WithDescription("Facts, webhook deliveries and ticket mails that wait, due or not; "+
+			"100,000 is that many or more."))
 	age, errs[2] = meter.Float64ObservableGauge("ticketing.backlog.age", metric.WithUnit("s"),
 		metric.WithDescription("For how long the first of them has been due."))
 	if err := errors.Join(errs[:]...); err != nil {

@@ -8,8 +8,8 @@
 //
 //   - [New] makes a [Service] over a store. Package [github.com/floatgate/ticketing/store] keeps data in SQLite or
 //     PostgreSQL, package [github.com/floatgate/ticketing/store/memory] in memory.
-//   - [Service.Checkout] sells tickets. [Service.CreateEvent], [Service.CreateInventory] and [Service.Quote] come before
-//     it, [Service.ValidateAdmission] after it, at the gate.
+//   - [Service.Checkout] sells tickets. [Service.CreateEvent], [Service.CreateInventory] and [Service.Quote] come
+//     before it, [Service.ValidateAdmission] after it, at the gate.
 //   - [Operator] manages companies and their money: verification, commission, float, API keys, refunds, settlements and
 //     webhooks. [Service.As] returns one.
 //   - [Service.Run] does the background work: it sends webhooks and ticket mails, publishes facts and ends events.
@@ -69,8 +69,8 @@
 //
 //	if errors.Is(err, ticketing.CodeInventoryUnavailable) { … }
 //
-// Every other error is a fault of the service or its store: log it, and respond to the client with INTERNAL_ERROR. After
-// [ErrBusy] and [ErrUnavailable] the same call may be made again.
+// Every other error is a fault of the service or its store: log it, and respond to the client with INTERNAL_ERROR.
+// After [ErrBusy] and [ErrUnavailable] the same call may be made again.
 //
 // # Idempotency
 //

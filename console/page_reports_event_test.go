@@ -28,7 +28,8 @@ func TestReportIsChosenByTheNameOfAnEvent(t *testing.T) {
 
 	found := s.get(t, viewer, reports+"?eventName=adire+%3Cn&interval=HOUR")
 	ok.True(found.has("Events that begin with “<bdi>adire &lt;n</bdi>”"))
-	ok.True(found.has(`reports?event=` + night.ID.String() + `&amp;interval=HOUR"><bdi>Adire &lt;Night&gt; Market</bdi></a>`))
+	ok.True(found.has(`reports?event=` + night.ID.String() +
+		`&amp;interval=HOUR"><bdi>Adire &lt;Night&gt; Market</bdi></a>`))
 	ok.True(!found.has(s.event.ID.String())) // It has another name.
 	ok.True(s.get(t, viewer, reports+"?eventName="+night.ID.String()).has(`?event=` + night.ID.String()))
 

@@ -45,7 +45,7 @@ func TestREADMEIsShort(t *testing.T) {
 }
 
 var (
-	fence = regexp.MustCompile("(?ms)^( *)```.*?^ *```$")
+	fence = regexp.MustCompile("(?ms)^( *)```.*?\n *```$")
 	code  = regexp.MustCompile("`[^`\n]*`")
 	link  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
@@ -117,8 +117,8 @@ func anchors(text string) map[string]bool {
 var (
 	newLine  = regexp.MustCompile(`\s*\n\s*(?://)?\s*`)
 	number   = regexp.MustCompile(`\d+(?:\.\d+)*`)
-	sections = regexp.MustCompile(`(?:RFC \d+, )?\b[Ss]ections? (` + number.String() + `(?:(?:,| and|, and| or| to) (?:section )?` +
-		number.String() + `)*)`)
+	sections = regexp.MustCompile(`(?:RFC \d+, )?\b[Ss]ections? (` + number.String() + `(?:(?:,| and|, and| or| to) ` +
+		`(?:section )?` + number.String() + `)*)`)
 	heading = regexp.MustCompile(`(?m)^##+ (` + number.String() + `) \S`)
 )
 
@@ -135,7 +135,7 @@ func TestCitedSectionsAreSummedUp(t *testing.T) {
 			near := newLine.ReplaceAllString(text[max(0, at-12):min(len(text), at+100)], " ")
 			text = text[at+1:]
 			match := sections.FindStringSubmatch(near)
-			if match == nil || strings.HasPrefix(match[0], "RFC") {
+			if len(match) == 0 || strings.HasPrefix(match[0], "RFC") {
 				continue
 			}
 			for _, cited := range number.FindAllString(match[1], -1) {

@@ -22,7 +22,7 @@ func Example_readme() {
 	caller, eventID := readyToSell(ctx, svc) // A company with float, and an event on sale.
 	order, err := svc.Checkout(ctx, caller, "cart-0001", ticketing.CheckoutParams{
 		EventID: eventID, Buyer: ticketing.BuyerParams{Email: "ada@example.com"},
-		Lines: []ticketing.CheckoutLineParams{{Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 15_000_00, Currency: money.Currency}},
+		Lines: []ticketing.CheckoutLineParams{{Tier: "VIP", Quantity: 2, ExpectedUnitPrice: 15_000_00, Currency: "NGN"}},
 	})
 	check(err)
 	fmt.Println(order.Status, order.Gross, order.Commission.Amount)

@@ -22,8 +22,8 @@ type auditList struct {
 }
 
 func (*auditList) Help() string {
-	return `Each change is shown with the values before and after. Refused commands, and those that changed nothing, are ` +
-		`not in the log.
+	return `Each change is shown with the values before and after. Refused commands, and those that changed nothing, ` +
+		`are not in the log.
 
     ticketing audit list COMPANY
     ticketing audit list --action float.credit --since 2026-12-01`

@@ -23,8 +23,8 @@ type bankAccountSet struct {
 }
 
 func (*bankAccountSet) Help() string {
-	return `The number is stored encrypted; only its last four digits are ever shown. An open settlement keeps the account ` +
-		`it was requested with.
+	return `The number is stored encrypted; only its last four digits are ever shown. An open settlement keeps the ` +
+		`account it was requested with.
 
     ticketing bank-account set COMPANY --bank 'First Bank' --account-number 0123456789 --account-name 'Lagos Live Ltd'`
 }

@@ -22,8 +22,8 @@ type commissionSchedule struct {
 }
 
 func (*commissionSchedule) Help() string {
-	return `At most 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION. Rates are only added, never changed: of two rates with the ` +
-		`same start, the one added later applies.
+	return `At most 10000 BASIS_POINTS, 100 PERCENT or 1 FRACTION. Rates are only added, never changed: of two rates ` +
+		`with the same start, the one added later applies.
 
     ticketing commission schedule COMPANY --value 250 --unit BASIS_POINTS
     ticketing commission schedule COMPANY --value 3 --unit PERCENT --effective-from 2027-01-01`

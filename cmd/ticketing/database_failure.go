@@ -4,9 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"syscall"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // writeHint returns what to do about a file that cannot be written.
@@ -22,23 +19,30 @@ func sqliteReason(err error) string {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return of.Err.Error()
 	}
-	const primary = 0xff // Other bits give details that a person does not need.
-	native, ok := errors.AsType[*sqlite.Error](err)
+	// The result codes of SQLite. Other bits than the primary ones say more than a person needs.
+	const (
+		primary                                                = 0xff
+		perm, noMem, readOnly, corrupt, full, cantOpen, notADB = 3, 7, 8, 11, 13, 14, 26
+	)
+	native, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err)
 	if !ok {
 		return "it cannot be read or written"
 	}
 	switch native.Code() & primary {
-	case sqlite3.SQLITE_FULL:
+	case full:
 		return "its disk is full: free some space and try again; what was committed is safe"
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+	case readOnly, perm:
 		return "it is read-only: let this user write the file and its folder"
-	case sqlite3.SQLITE_CANTOPEN:
+	case cantOpen:
 		return "it cannot be opened: check that its folder exists and can be written"
-	case sqlite3.SQLITE_NOTADB:
+	case notADB:
 		return "the file is not a SQLite database: check the path in --database"
-	case sqlite3.SQLITE_CORRUPT:
+	case corrupt:
 		return "the file is damaged: restore it from a backup"
-	case sqlite3.SQLITE_NOMEM:
+	case noMem:
 		return "there is too little memory"
 	default:
 		return "its disk reports an error: check that the disk is not full and not failing"

@@ -32,9 +32,9 @@ type demoCommand struct {
 }
 
 func (*demoCommand) Help() string {
-	return `In an empty database it creates a company that is verified, funded and has an event on sale. In the database ` +
-		`of an earlier demo it continues with that company and issues new keys; to make room it revokes keys of earlier ` +
-		`demos. It refuses any other database.
+	return `In an empty database it creates a company that is verified, funded and has an event on sale. In the ` +
+		`database of an earlier demo it continues with that company and issues new keys; to make room it revokes keys of ` +
+		`earlier demos. It refuses any other database.
 
 At a second address it serves a shop: a website that sells through the API, with the embed SDK, the browser proxy ` +
 		`and an embed key. Buy a ticket there. With --tls the shop has a second page with the widget in a frame, which ` +

@@ -20,8 +20,8 @@ type floatCredit struct {
 }
 
 func (*floatCredit) Help() string {
-	return `Each reference is credited only once: repeating it with the same amount shows the original credit, and another ` +
-		`amount is refused.
+	return `Each reference is credited only once: repeating it with the same amount shows the original credit, and ` +
+		`another amount is refused.
 
     ticketing float credit COMPANY --amount 1000000.00 --reference settlement-0001`
 }

@@ -98,8 +98,8 @@ func TestMisspelledVariable(t *testing.T) {
 	p := sh.start("company", "list")
 	is.Equal(p.wait(), 0)
 	said := p.errors()
-	is.True(strings.Contains(said, "ticketing: warning: no flag has the environment variable TICKETING_WEBORIGIN; did you "+
-		"mean TICKETING_WEB_ORIGIN?\n"))
+	is.True(strings.Contains(said, "ticketing: warning: no flag has the environment variable "+
+		"TICKETING_WEBORIGIN; did you mean TICKETING_WEB_ORIGIN?\n"))
 	is.True(strings.Contains(said, "variable TICKETING_QUITE_OTHER\n"))
 	is.True(!strings.Contains(said, "TICKETING_API_KEY"))
 	p = sh.start("company", "list", "--json")

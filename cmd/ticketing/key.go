@@ -61,8 +61,8 @@ func (c *keyIssue) Run(ctx context.Context, p *program) error {
 type keyRotate struct{ keyArg }
 
 func (*keyRotate) Help() string {
-	return `The new key is shown only once. Deploy it everywhere, check its last use with "ticketing key list", then revoke the old ` +
-		`key. ` +
+	return `The new key is shown only once. Deploy it everywhere, check its last use with "ticketing key list", then ` +
+		`revoke the old key. ` +
 		`With --quiet only the new key is printed.`
 }
 

@@ -149,8 +149,8 @@ type kybEdit struct {
 }
 
 func (*kybEdit) Help() string {
-	return `Flags that are not given keep their values, and an empty value clears one. If the last case was decided, this ` +
-		`starts a new case with its values. A submitted case cannot be edited.
+	return `Flags that are not given keep their values, and an empty value clears one. If the last case was decided, ` +
+		`this starts a new case with its values. A submitted case cannot be edited.
 
     ticketing kyb edit COMPANY --legal-name 'Lagos Live Ltd' --registration-number 'RC 123456' --country NG`
 }

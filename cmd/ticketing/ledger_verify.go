@@ -23,8 +23,8 @@ type ledgerVerify struct {
 }
 
 func (*ledgerVerify) Help() string {
-	return `This recomputes every chain, compares it with the wallets, the orders and the stock, and reports what is wrong. ` +
-		`The exit status is 1 if anything is. It may run while the server sells.
+	return `This recomputes every chain, compares it with the wallets, the orders and the stock, and reports what is ` +
+		`wrong. The exit status is 1 if anything is. It may run while the server sells.
 
 --file needs neither a database nor a secret:
 
@@ -40,7 +40,9 @@ func (c *ledgerVerify) Run(ctx context.Context, p *program) error {
 	case c.File != "" && c.Company.given():
 		return &usageError{text: "--file verifies a bundle, which holds one company: leave out COMPANY"}
 	case c.File != "" && len(c.PublicKey) == 0:
-		return &usageError{text: "--file needs --public-key: anyone who can write the file can sign it with a key of their own"}
+		return &usageError{
+			text: "--file needs --public-key: anyone who can write the file can sign it with a key of their own",
+		}
 	case c.File != "":
 		return c.verifyFile(ctx, p, bar)
 	}
@@ -183,8 +185,8 @@ func (v *publicKeys) UnmarshalText(text []byte) error {
 type ledgerPublicKey struct{}
 
 func (*ledgerPublicKey) Help() string {
-	return `It belongs to the first master secret, and is not secret itself. Give it to those who verify bundles, but not ` +
-		`together with a bundle.`
+	return `It belongs to the first master secret, and is not secret itself. Give it to those who verify bundles, but ` +
+		`not together with a bundle.`
 }
 
 func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {

@@ -31,8 +31,8 @@ func (v *listLimit) UnmarshalText(text []byte) error {
 // terminalRows is how many rows a list shows on a terminal by default.
 const terminalRows = 50
 
-// list prints records one by one, so that it never holds all of them: as a JSON array, as ids alone, or as a table for a
-// person.
+// list prints records one by one, so that it never holds all of them: as a JSON array, as ids alone, or as a table for
+// a person.
 type list struct {
 	json, quiet bool
 	hasID       bool // the first cell of a row is an id

@@ -22,9 +22,9 @@ type mailSenderSet struct {
 }
 
 func (*mailSenderSet) Help() string {
-	return `The sender belongs to the platform: it is the same for all companies and servers. Once it is set, each sale makes a ` +
-		`mail with the tickets, which a server with --smtp sends. Earlier orders get none by themselves: "ticketing ` +
-		`notification resend --company COMPANY --missing" sends theirs.
+	return `The sender belongs to the platform: it is the same for all companies and servers. Once it is set, each sale ` +
+		`makes a mail with the tickets, which a server with --smtp sends. Earlier orders get none by themselves: ` +
+		`"ticketing notification resend --company COMPANY --missing" sends theirs.
 
     ticketing mail-sender set --from tickets@lagos.example --name 'Lagos Tickets'
     TICKETING_SMTP='smtps://USER:PASSWORD@smtp.lagos.example' ticketing mail-sender check`

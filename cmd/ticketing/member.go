@@ -83,7 +83,7 @@ type memberUpdate struct {
 
 func (c *memberUpdate) Run(ctx context.Context, p *program) error {
 	return p.member(ctx, func(op ticketing.Operator) (ticketing.Member, error) {
-		userID, err := c.userArg.member(ctx, op, c.Company.UUID)
+		userID, err := c.member(ctx, op, c.Company.UUID)
 		if err != nil {
 			return ticketing.Member{}, err
 		}
@@ -102,7 +102,7 @@ func (*memberRemove) Help() string {
 
 func (c *memberRemove) Run(ctx context.Context, p *program) error {
 	return p.member(ctx, func(op ticketing.Operator) (ticketing.Member, error) {
-		userID, err := c.userArg.member(ctx, op, c.Company.UUID)
+		userID, err := c.member(ctx, op, c.Company.UUID)
 		if err != nil {
 			return ticketing.Member{}, err
 		}

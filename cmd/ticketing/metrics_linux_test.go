@@ -145,7 +145,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	made = strings.TrimRight(made, "\n") + "\n"
 	if *writeMetrics {
-		is.NoErr(os.WriteFile(path, []byte(made), 0o644)) //nolint:gosec // It is a document.
+		is.NoErr(os.WriteFile(path, []byte(made), 0o644))
 		return
 	}
 	if made != string(document) {

@@ -119,9 +119,9 @@ type orderRefund struct {
 }
 
 func (*orderRefund) Help() string {
-	return `A refund is refused if EARNINGS no longer hold the commission because it was settled. With --restock the tickets ` +
-		`return to the stock: paused on a draft event, cancelled if the tier was cancelled. For an event that is cancelled or ` +
-		`has ended, nothing returns. "Restocked" says whether the tickets returned.
+	return `A refund is refused if EARNINGS no longer hold the commission because it was settled. With --restock the ` +
+		`tickets return to the stock: paused on a draft event, cancelled if the tier was cancelled. For an event that is ` +
+		`cancelled or has ended, nothing returns. "Restocked" says whether the tickets returned.
 
     ticketing order refund ORDER --reason 'The headliner fell ill' --restock`
 }

@@ -20,8 +20,8 @@ type settlementCommands struct {
 type settlementRequest struct{ companyArg }
 
 func (*settlementRequest) Help() string {
-	return `The whole balance of EARNINGS is reserved at once; FLOAT is not touched. The settlement is PENDING until it is ` +
-		`approved or rejected. A company needs a bank account, and can have one open settlement at a time.
+	return `The whole balance of EARNINGS is reserved at once; FLOAT is not touched. The settlement is PENDING until it ` +
+		`is approved or rejected. A company needs a bank account, and can have one open settlement at a time.
 
     ticketing settlement request COMPANY`
 }

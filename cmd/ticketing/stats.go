@@ -16,9 +16,9 @@ type statsRebuild struct {
 }
 
 func (*statsRebuild) Help() string {
-	return `Run this once after an upgrade during which older processes kept selling, since they did not count their sales. ` +
-		`"ledger verify" says whether it is needed. Sales continue meanwhile, and it uses a tenth of the time. If it is ` +
-		`interrupted, the server completes it.`
+	return `Run this once after an upgrade during which older processes kept selling, since they did not count their ` +
+		`sales. "ledger verify" says whether it is needed. Sales continue meanwhile, and it uses a tenth of the time. If ` +
+		`it is interrupted, the server completes it.`
 }
 
 func (c *statsRebuild) Run(ctx context.Context, p *program) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -159,7 +160,7 @@ func (t *table) widths(l *layout) []int {
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], textWidth(t.cell(l, n, row[n])))
 		}
-		if l.limits != nil && l.limits[i] > 0 {
+		if len(l.limits) > 0 && l.limits[i] > 0 {
 			widths[i] = min(widths[i], l.limits[i])
 		}
 	}
@@ -223,8 +224,8 @@ func (t *table) shrink(l *layout, least int) bool {
 
 // leaveOut removes the last optional column. It reports whether there was one.
 func (t *table) leaveOut(l *layout) bool {
-	for i := len(l.shown) - 1; i >= 0; i-- {
-		if t.columns[l.shown[i]].extra {
+	for i, column := range slices.Backward(l.shown) {
+		if t.columns[column].extra {
 			l.shown = append(l.shown[:i], l.shown[i+1:]...)
 			return true
 		}

@@ -119,7 +119,8 @@ func TestLogOnATerminal(t *testing.T) {
 		is.NoErr(err)
 		logger.Info("a request")
 		is.NoErr(out.Close())
-		seen, _ := io.ReadAll(person)                                                  // It ends with an error.
+		// Reading ends with an error, as of a terminal.
+		seen, _ := io.ReadAll(person)
 		is.Equal(strings.Contains(file.String()+string(seen), "a request"), test.want) // Of test.name.
 	}
 }

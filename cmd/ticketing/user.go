@@ -167,7 +167,8 @@ type userSignOut struct {
 }
 
 func (*userSignOut) Help() string {
-	return `Unused links and codes of the user stop working, too. Passkeys and roles stay; see "ticketing member remove" and "ticketing staff remove".
+	return `Unused links and codes of the user stop working, too. Passkeys and roles stay; see ` +
+		`"ticketing member remove" and "ticketing staff remove".
 
     ticketing user sign-out ada@lagos.example`
 }

@@ -49,7 +49,8 @@ func (p *program) warnOfVariables(model *kong.Node) {
 // warn prints a warning on standard error.
 func (p *program) warn(text string) {
 	if p.JSON {
-		slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text) //nolint:noctx // A command line has no trace.
+		//nolint:noctx,sloglint // A command line has no trace, and the text is for a person.
+		slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text)
 		return
 	}
 	fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))

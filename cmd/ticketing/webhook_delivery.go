@@ -128,8 +128,8 @@ One delivery, or those of a company since a time, with a status, or both:
     ticketing webhook replay --company COMPANY --since 2026-12-24T18:00:00+01:00 --until 2026-12-24T19:00:00+01:00
 
 A replay of many asks for confirmation, and needs --yes without a terminal. Of several deliveries of one event to ` +
-		`one endpoint, one is replayed. The others are "skipped". Also skipped are PENDING deliveries, and those of disabled ` +
-		`or deleted endpoints; --endpoint with one of these is refused. An interrupted replay does not resume.`
+		`one endpoint, one is replayed. The others are "skipped". Also skipped are PENDING deliveries, and those of ` +
+		`disabled or deleted endpoints; --endpoint with one of these is refused. An interrupted replay does not resume.`
 }
 
 func (c *webhookReplay) Run(ctx context.Context, p *program) error {

@@ -182,9 +182,9 @@ type webhookTrigger struct {
 }
 
 func (*webhookTrigger) Help() string {
-	return `The event has made-up data. A running server delivers it to the endpoints that are subscribed to its type, and ` +
-		`"ticketing webhook listen" relays it. Nothing is sold, but the event is signed and looks real to a receiver: use a ` +
-		`company whose endpoints are for testing. The event types are
+	return `The event has made-up data. A running server delivers it to the endpoints that are subscribed to its type, ` +
+		`and "ticketing webhook listen" relays it. Nothing is sold, but the event is signed and looks real to a receiver: ` +
+		`use a company whose endpoints are for testing. The event types are
 
 ` + webhookTypeList() + `
     ticketing webhook trigger COMPANY order.created --yes`

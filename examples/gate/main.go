@@ -31,8 +31,8 @@
 // any time. It follows that a ticket may be ALREADY IN after TRY AGAIN: its validation had arrived, and its answer had
 // not. The line shows where and how many seconds ago, so that the person at the gate can decide.
 //
-// Set the scanner to the keyboard layout of the machine: otherwise it types other characters for ":" and "-". A terminal
-// shows what the scanner types, unless "stty -echo" ran before.
+// Set the scanner to the keyboard layout of the machine: otherwise it types other characters for ":" and "-". A
+// terminal shows what the scanner types, unless "stty -echo" ran before.
 package main
 
 import (

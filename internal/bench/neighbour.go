@@ -115,7 +115,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	cfg := &ticketing.Config{
 		SecretKeys: [][]byte{b.secret}, Grouping: b.Grouping, CompanySlots: b.CompanySlots,
 	}
-	serve := b.Program.Server(cfg)
+	serve := b.Server(cfg)
 	svc, err := ticketing.New(b.store, cfg)
 	if err != nil {
 		return nil, err
