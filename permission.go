@@ -174,7 +174,7 @@ func PermissionRules() []PermissionRule {
 		},
 		{
 			Permission: PermissionBuyerRead, Roles: viewers, StaffRoles: everybody,
-			Methods: []string{"GetBuyer", "ListBuyers", "RecordListExport"},
+			Methods: []string{"GetBuyer", "ListBuyers", "PreviewErasure", "RecordListExport"},
 		},
 		{
 			Permission: PermissionBuyerErase, Roles: administrators, StaffRoles: platform,

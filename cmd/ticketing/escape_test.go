@@ -55,9 +55,9 @@ func TestErrorsShowUnseenCharacters(t *testing.T) {
 	sh := &shell{t: t, env: map[string]string{"TICKETING_DATABASE": "sqlite:" + path}}
 	did := sh.run("company", "list")
 	is.Equal(did.status, 1)
-	is.True(strings.Contains(did.stderr, "no<U+001B>[2Jne<U+202E>.db: mind the path"))
+	is.True(strings.Contains(did.stderr, "no<U+001B>[2Jne<U+202E>.db: check the path"))
 	_, message := sh.refusal("company", "list")
-	is.True(strings.Contains(message, path+": mind the path"))
+	is.True(strings.Contains(message, path+": check the path"))
 	did = sh.run("company", "lis\u202et")
 	is.Equal(did.status, 2)
 	is.True(strings.Contains(did.stderr, "lis<U+202E>t"))

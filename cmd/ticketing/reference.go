@@ -59,8 +59,9 @@ func (v *companyRef) resolve(ctx context.Context, op ticketing.Operator) error {
 	}
 	company, err := op.FindCompany(ctx, v.text)
 	if errors.Is(err, ticketing.CodeNotFound) {
-		return &failure{code: string(ticketing.CodeNotFound), text: "no company has the id or the name " + quoted(v.text) +
-			": \"ticketing company list\" lists them"}
+		// The text may be anything that was typed in the wrong place, such as the number of a bank account.
+		return &failure{code: string(ticketing.CodeNotFound), text: `no company has this id or name: ` +
+			`"ticketing company list" lists them`}
 	}
 	v.UUID = company.ID
 	return err

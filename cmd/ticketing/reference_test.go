@@ -24,7 +24,7 @@ func TestCompanyByName(t *testing.T) {
 	}
 	code, message := sh.refusal("company", "suspend", "lagos live", "--yes")
 	is.Equal(code, "NOT_FOUND")
-	is.Equal(message, `no company has the id or the name "lagos live": "ticketing company list" lists them`)
+	is.Equal(message, `no company has this id or name: "ticketing company list" lists them`)
 	code, _ = sh.refusal("company", "show", " ")
 	is.Equal(code, "INVALID_REQUEST")
 

@@ -55,7 +55,7 @@ With --tls-cert and --tls-key the server speaks only HTTPS; --operator-addr stay
     ticketing serve --addr 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --web-origin https://tickets.example
     TICKETING_DATABASE=sqlite:/var/lib/ticketing/live.db ticketing serve
     TICKETING_SMTP='smtps://USER:PASSWORD@smtp.lagos.example' ticketing serve --mail-rate 10
-    TICKETING_DATABASE='postgres://ticketing:…@db.internal/ticketing' TICKETING_SECRET_KEY=… ticketing serve
+    TICKETING_DATABASE=postgres://… TICKETING_SECRET_KEY=… ticketing serve
 
 With PostgreSQL, any number of servers can share one database.`
 }

@@ -35,6 +35,9 @@ func (p *Page) Readable(name string) {
 	for _, media := range []Media{{Dark: true}, {}} {
 		scheme := map[bool]string{false: "light", true: "dark"}[media.Dark]
 		p.Media(media)
+		// Scripts of the page get the event of another scheme with the next frame.
+		p.Text(`window.framed = false, requestAnimationFrame(() => requestAnimationFrame(() => window.framed = true)), ""`)
+		p.Wait(`window.framed`)
 		p.Picture(name + "-" + scheme)
 		p.Contrast(scheme)
 	}
