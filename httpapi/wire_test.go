@@ -289,7 +289,7 @@ func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 		"httpapi/crowd_test.go":         1,
 		"embedproxy/bench_test.go":      1, "embedproxy/example_test.go": 1, "examples/readme_test.go": 1,
 		"examples/library_test.go": 1,
-		"examples/embed_test.go": 1,
+		"examples/embed_test.go":   1,
 		// These serve a console.
 		"console/audit_export_test.go": 2, "console/page_branding_mail_test.go": 1, "console/download_test.go": 1,
 		"console/live_test.go": 1, "console/passkey_test.go": 1,
