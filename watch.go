@@ -47,6 +47,10 @@ type WatchedState struct {
 	Version uint64
 	// ChangedAt is the time of the latest change that has one. It is zero if there was none.
 	ChangedAt time.Time
+	// Undated reports whether there may be a later change than ChangedAt, since some changes of the topic have no time. A
+	// page that was made before this state was read may then be outdated. It is true for WatchEvent, WatchOrder and
+	// WatchQueues, and for WatchDeliveries while some fail.
+	Undated bool
 }
 
 // The first page of staff shows this many of each queue at most.
@@ -173,6 +177,8 @@ func (w watcher) deliveries(ctx context.Context, watched []Watched, states []Wat
 		for _, health := range of[one.CompanyID] {
 			parts = append(parts, health)
 			states[i].ChangedAt = laterOf(states[i].ChangedAt, laterOf(health.NewestAt, health.LastSuccessAt))
+			// A failure has no time here, and leaves one of the two.
+			states[i].Undated = states[i].Undated || health.Failed > 0 || health.Retrying > 0
 		}
 		states[i].Version = digestOf(parts...)
 	}
@@ -193,7 +199,7 @@ func (w watcher) queues(ctx context.Context) (WatchedState, error) {
 	if err != nil {
 		return WatchedState{}, err
 	}
-	state := WatchedState{}
+	state := WatchedState{Undated: true} // What has left a queue is not read.
 	parts := []any{len(cases), len(open)}
 	for _, one := range cases {
 		parts = append(parts, one.CompanyID, one.Number)

@@ -64,13 +64,17 @@ func (w watcher) events(ctx context.Context, watched []Watched, states []Watched
 		}
 		for n, i := range of[companyID] {
 			event := changed[driver.EventRef{CompanyID: companyID, ID: ids[n]}]
-			states[i] = WatchedState{Version: digestOf(sums[n], stock[n], event.UpdatedAt), ChangedAt: event.UpdatedAt}
+			// Neither the sums nor the counters have a time.
+			states[i] = WatchedState{
+				Version: digestOf(sums[n], stock[n], event.UpdatedAt), ChangedAt: event.UpdatedAt, Undated: true,
+			}
 		}
 	}
 	return nil
 }
 
-// orders sets the states of WatchOrder. Nothing of an order changes but its status, its buyer and its admissions.
+// orders sets the states of WatchOrder. Nothing of an order changes but its status, its buyer and its admissions. Only
+// scans have a time.
 func (w watcher) orders(ctx context.Context, watched []Watched, states []WatchedState) error {
 	var refs []driver.OrderRef
 	var of []int
@@ -105,6 +109,7 @@ func (w watcher) orders(ctx context.Context, watched []Watched, states []Watched
 		order := orders[n]
 		states[i] = latest[order.ID]
 		states[i].Version = digestOf(append(scans[order.ID], order.Status, order.BuyerEmail)...)
+		states[i].Undated = true
 	}
 	return nil
 }

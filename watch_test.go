@@ -139,6 +139,9 @@ func TestWatchOfDetails(t *testing.T) {
 			is.Equal(after[i].Version != before[i].Version, i == 0) // watched[i]
 		}
 		is.Equal(after[0].ChangedAt, e.clock.now())
+		for i, one := range watched { // Sales and cancellations have no time.
+			is.Equal(after[i].Undated, one.Topic != ticketing.WatchAudit)
+		}
 	})
 }
 

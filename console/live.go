@@ -188,7 +188,8 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 		for i, one := range s.watched {
 			state := states[index[one]]
 			if first {
-				changed = changed || s.since.IsZero() || state.ChangedAt.After(s.since.Add(-watchSlack))
+				// What has no time may have changed since the page was made: the page is loaded once more.
+				changed = changed || s.since.IsZero() || state.Undated || state.ChangedAt.After(s.since.Add(-watchSlack))
 			} else {
 				changed = changed || state.Version != s.seen[i].Version
 			}
