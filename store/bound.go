@@ -146,12 +146,12 @@ func (s *Store) BindSQL(ctx context.Context, tx *sql.Tx) (*Bound, error) {
 }
 
 func (s *Store) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (*Bound, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkSchema(ctx); err != nil {
 		return nil, err
 	}
 	bound, err := s.engine.bind(ctx, pool, tx)
-	if errors.Is(err, driver.ErrBusy) {
-		s.migrated.Store(false) // The next use outside of the transaction identifies the server again.
+	if pool == nil && errors.Is(err, driver.ErrBusy) {
+		s.outdated.Store(true) // The next use outside of the transaction identifies the server again.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("bind: %w", err)

@@ -118,6 +118,8 @@ type Store struct {
 	runs int
 	// migrated is set after the schema was found to be that of this version.
 	migrated atomic.Bool
+	// outdated is set after BindSQL could not compare the server with that of a host's transaction.
+	outdated atomic.Bool
 }
 
 var (
@@ -257,8 +259,21 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx dr
 	return fn(ctx, snapshot)
 }
 
-// ready fails, at the first use, if the schema of the database is not that of this version.
+// ready fails, at the first use, if the schema of the database is not that of this version. It identifies the server
+// again if that is outdated.
 func (s *Store) ready(ctx context.Context) error {
+	if err := s.checkSchema(ctx); err != nil || !s.outdated.Load() {
+		return err
+	}
+	if err := s.engine.identify(ctx); err != nil {
+		return s.translateFor(ctx, "identify", err)
+	}
+	s.outdated.Store(false)
+	return nil
+}
+
+// checkSchema fails, at the first use, if the schema of the database is not that of this version.
+func (s *Store) checkSchema(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ticketing/store: %w", err)
 	}
