@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -101,6 +102,20 @@ func firstSentence(text string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
+// valuedFlags returns the pattern of bash and zsh for the flags that take a value.
+func valuedFlags(places []completionPlace) string {
+	var flags []string
+	for _, place := range places {
+		for _, choice := range place.choices {
+			if choice.valued {
+				flags = append(flags, choice.word)
+			}
+		}
+	}
+	slices.Sort(flags)
+	return strings.Join(slices.Compact(flags), " | ")
+}
+
 // writePlaceLoop writes the loop of bash and zsh that finds the command in the words of a line.
 func writePlaceLoop(w io.Writer, places []completionPlace, words string) {
 	patterns := make([]string, 0, len(places))
@@ -112,7 +127,9 @@ func writePlaceLoop(w io.Writer, places []completionPlace, words string) {
 }
 
 func writeBashCompletion(w io.Writer, places []completionPlace) {
-	fmt.Fprint(w, "# Completion of ticketing for bash.\n_ticketing() {\n\tlocal words=''\n")
+	// After a flag that takes a value there are no words, so bash completes a file. It splits --flag=value at the sign.
+	fmt.Fprintf(w, "# Completion of ticketing for bash.\n_ticketing() {\n\tlocal words=''\n\tCOMPREPLY=()\n"+
+		"\tcase ${COMP_WORDS[COMP_CWORD-1]} in\n\t= | %s) return ;;\n\tesac\n", valuedFlags(places))
 	writePlaceLoop(w, places, `"${COMP_WORDS[@]:1:COMP_CWORD-1}"`)
 	for _, place := range places {
 		words := make([]string, len(place.choices))
@@ -126,7 +143,8 @@ func writeBashCompletion(w io.Writer, places []completionPlace) {
 }
 
 func writeZshCompletion(w io.Writer, places []completionPlace) {
-	fmt.Fprint(w, "#compdef ticketing\n# Completion of ticketing for zsh.\n_ticketing() {\n\tlocal -a choices\n")
+	fmt.Fprintf(w, "#compdef ticketing\n# Completion of ticketing for zsh.\n_ticketing() {\n\tlocal -a choices\n"+
+		"\tcase ${words[CURRENT-1]} in\n\t%s)\n\t\t_files\n\t\treturn\n\t\t;;\n\tesac\n", valuedFlags(places))
 	writePlaceLoop(w, places, `"${(@)words[2,CURRENT-1]}"`)
 	for _, place := range places {
 		fmt.Fprintf(w, "\t%s) choices=(\n", shellWord(place.path))

@@ -19,7 +19,7 @@ import (
 
 // demoAt is what a running demo prints with --json.
 type demoAt struct {
-	WebOrigin, CompanyID, EventID, APIKey, ShopURL, AuthorityFile string
+	BaseURL, WebOrigin, CompanyID, EventID, APIKey, ShopURL, AuthorityFile string
 }
 
 // demo starts a demo and waits until it sells.

@@ -50,7 +50,7 @@ func (d *demoHome) show(ctx context.Context, local bool) (*homeDemo, error) {
 	if err != nil {
 		return nil, err
 	}
-	tiers, err := d.svc.ListInventory(ctx, caller, d.set.eventID)
+	stock, err := d.svc.CountStock(ctx, caller, []uuid.UUID{d.set.eventID})
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +66,10 @@ func (d *demoHome) show(ctx context.Context, local bool) (*homeDemo, error) {
 	}
 	shown := &homeDemo{
 		Company: demoCompany, CompanyID: d.set.companyID.String(), Event: event, Price: demoPrice.String(), Shop: d.shop,
-		HidesKey: !local,
-		Quote:    curl(d.authority, d.baseURL+"/pricing/quote", key, "", demoQuote(d.set.eventID)),
+		HidesKey: !local, Sold: stock[0].Sold, Of: stock[0].Total,
+		Quote: curl(d.authority, d.baseURL+"/pricing/quote", key, "", demoQuote(d.set.eventID)),
 		Checkout: curl(d.authority, d.baseURL+"/checkouts", key, "cart-"+uuid.NewString(),
 			demoCheckout(d.set.eventID)),
-	}
-	for _, tier := range tiers {
-		if tier.Tier == demoTier {
-			shown.Sold, shown.Of = tier.TotalAdmissions-tier.AvailableQuantity, tier.TotalAdmissions
-		}
 	}
 	for _, order := range orders.Items {
 		shown.Orders = append(shown.Orders, homeOrder{

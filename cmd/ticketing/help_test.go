@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
@@ -80,12 +81,30 @@ func TestCompletion(t *testing.T) {
 		{"ticketing company sus", "suspend"},
 		{"ticketing --json company create --na", "--name"},
 		{"ticketing completion z", "zsh"},
+		{"ticketing webhook listen --database-file ''", ""}, // so that files complete
+		{"ticketing --database-file = ''", ""},
+		{"ticketing company list --json --database-f", "--database-file"},
 	} {
 		line := "COMP_WORDS=(" + test.words + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ticketing; echo ${COMPREPLY[*]}"
 		text, err := exec.CommandContext(t.Context(), bash, "-c", script+line).Output()
 		is.NoErr(err)
 		is.Equal(strings.TrimSpace(string(text)), test.want)
 	}
+}
+
+// The variables that Kubernetes sets for a Service named ticketing are not warned of. A port is.
+func TestVariablesOfKubernetes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_PORT", "tcp://10.0.0.7:80", "TICKETING_SERVICE_HOST", "10.0.0.7",
+		"TICKETING_SERVICE_PORT", "80", "TICKETING_SERVICE_PORT_HTTP", "80", "TICKETING_PORT_80_TCP", "tcp://10.0.0.7:80",
+		"TICKETING_PORT_80_TCP_ADDR", "10.0.0.7")
+	p := sh.start("version")
+	is.Equal(p.wait(), 0)
+	is.Equal(p.errors(), "")
+	p = sh.with("TICKETING_PORT", "8080").start("version")
+	is.Equal(p.wait(), 0)
+	is.True(strings.Contains(p.errors(), "variable TICKETING_PORT"))
 }
 
 // A misspelled variable is warned of with the name that was meant, on standard error. The command runs.
@@ -107,4 +126,15 @@ func TestMisspelledVariable(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(line, "[]\n")
 	is.Equal(p.wait(), 0)
+	is.Equal(p.errors(), "")
+
+	// With --json, standard error of a refused command is one value. That of a server is a log.
+	for _, refused := range [][]string{{"key", "show", "nokey", "--json"}, {"company", "lost", "--json"}} {
+		p = sh.start(refused...)
+		is.True(p.wait() != 0)
+		is.True(json.Valid([]byte(p.errors()))) // refused
+	}
+	p = sh.start("serve", "--json", "--addr", "192.0.2.1:0")
+	is.True(p.wait() != 0)
+	is.True(strings.Contains(p.errors(), "TICKETING_WEBORIGIN"))
 }

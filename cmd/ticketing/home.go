@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type home struct {
 	plain  func() webfile.File // the page without a demo, which is made once
 	style  func() webfile.File
 	demo   atomic.Pointer[demoHome]
+	hides  bool // The server is set up for a proxy or another machine: no page shows the API key.
 	logger *slog.Logger
 }
 
@@ -58,8 +60,8 @@ type homePage struct {
 }
 
 // newHome returns the page of a server.
-func newHome(r *running, title string, logger *slog.Logger) *home {
-	h := &home{logger: logger, page: homePage{
+func newHome(r *running, title string, proxied bool, logger *slog.Logger) *home {
+	h := &home{logger: logger, hides: proxied || !isLocalOrigin(r.webOrigin), page: homePage{
 		Title: title, API: strings.TrimPrefix(httpapi.DefaultPrefix, "/"), Health: r.operator == nil,
 		Script: strings.TrimPrefix(widget.ScriptPath, "/"), Types: strings.TrimPrefix(widget.TypesPath, "/"),
 	}}
@@ -115,7 +117,7 @@ func (h *home) serve(w http.ResponseWriter, r *http.Request) {
 	if demo := h.demo.Load(); demo != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), homeTimeout)
 		defer cancel()
-		shown, err := demo.show(ctx, isLocal(r))
+		shown, err := demo.show(ctx, !h.hides && isLocal(r))
 		if err != nil {
 			h.logger.WarnContext(ctx, "the page at / is shown without the demo", "error", err)
 		} else {
@@ -136,11 +138,15 @@ func render(page homePage) webfile.File {
 	return webfile.New(text.Bytes())
 }
 
-// isLocal reports whether a request comes from a browser on this machine that uses an address of this machine. Requests
-// through a proxy, and those to another site's name that leads here, do not.
+// isLocal reports whether a request seems to come from a browser on this machine that uses an address of this machine.
+// Requests to another site's name that leads here do not, nor do those that show a proxy: by a header, or by HTTP/1.0. A
+// proxy on this machine that rewrites Host, speaks HTTP/1.1 and adds no header looks like a browser.
 func isLocal(r *http.Request) bool {
-	for _, forwarded := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host"} {
-		if len(r.Header[forwarded]) > 0 {
+	if !r.ProtoAtLeast(1, 1) {
+		return false
+	}
+	for name := range r.Header {
+		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-") {
 			return false
 		}
 	}
@@ -148,8 +154,18 @@ func isLocal(r *http.Request) bool {
 	if err != nil || !isLoopback(client) {
 		return false
 	}
-	host := r.Host
-	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+	return isLocalHost(r.Host)
+}
+
+// isLocalOrigin reports whether an origin is at this machine.
+func isLocalOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && isLocalHost(u.Host)
+}
+
+// isLocalHost reports whether a host, with or without a port, is this machine.
+func isLocalHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	return host == "localhost" || isLoopback(strings.Trim(host, "[]"))

@@ -131,6 +131,48 @@ func TestTitleIsLimited(t *testing.T) {
 	}
 }
 
+// The page of a demo hides the API key from everything that may be a proxy. Paused tickets do not count as sold.
+func TestDemoHomeBehindAProxy(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
+	_, at := sh.demo()
+	for _, test := range []struct {
+		line, headers string
+		shown         bool
+	}{
+		{"GET / HTTP/1.1", "", true},
+		{"GET / HTTP/1.0", "", false}, // nginx
+		{"GET / HTTP/1.1", "X-Forwarded-For: 192.0.2.1\r\n", false},
+		{"GET / HTTP/1.1", "X-Forwarded-Proto: https\r\n", false},
+		{"GET / HTTP/1.1", "X-Real-IP: 192.0.2.1\r\n", false},
+		{"GET / HTTP/1.1", "Forwarded: for=192.0.2.1\r\n", false},
+		{"GET / HTTP/1.1", "Via: 1.1 proxy\r\n", false},
+	} {
+		connection := dial(t, at.WebOrigin)
+		_, err := io.WriteString(connection, test.line+"\r\nHost: 127.0.0.1\r\n"+test.headers+"\r\n")
+		is.NoErr(err)
+		_, text := answered(t, connection)
+		is.Equal(strings.Contains(text, at.APIKey), test.shown) // test.line, test.headers
+		is.Equal(strings.Contains(text, "Bearer YOUR_API_KEY"), !test.shown)
+	}
+
+	status, _ := send(t, http.MethodPatch, at.WebOrigin+prefix+"/events/"+at.EventID+"/inventory/GENERAL_ADMISSION",
+		at.APIKey, "", `{"status":"PAUSED"}`)
+	is.Equal(status, http.StatusOK)
+	_, text := browse(t, http.MethodGet, at.WebOrigin+"/")
+	is.True(strings.Contains(text, "<dd>1 of 500</dd>"))
+
+	for _, flags := range [][]string{
+		{"--trusted-proxies", "127.0.0.1"}, {"--web-origin", "https://tickets.example"},
+	} {
+		_, proxied := sh.demo(flags...)
+		_, text := browse(t, http.MethodGet, strings.TrimSuffix(proxied.BaseURL, prefix)+"/")
+		is.True(strings.Contains(text, "Bearer YOUR_API_KEY")) // flags
+		is.True(!strings.Contains(text, proxied.APIKey))
+	}
+}
+
 // The page of a demo shows what was sold and two calls that sell another one. The API key is shown to a browser on this
 // machine alone: not to another machine, a proxy, or a site whose name leads here.
 func TestDemoHome(t *testing.T) {

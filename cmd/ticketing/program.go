@@ -170,7 +170,9 @@ func (p *program) run(ctx context.Context, args []string) error {
 		return p.run(ctx, append(slices.Clone(args[1:]), "--help"))
 	}
 	parsed, err := parser.Parse(joinNegativeValues(parser.Model.Node, args))
-	if !helped {
+	// With --json, standard error holds one value at most, except where it is a log.
+	logs := err == nil && !helped && slices.Contains([]string{"demo", "serve"}, parsed.Command())
+	if !helped && (!p.JSON || logs) {
 		p.warnOfVariables(parser.Model.Node)
 	}
 	if helped {

@@ -237,7 +237,7 @@ func (p *program) serve(
 	if err := s.openConsole(r, p.getenv(oidcSecret), cfg.Mailer, listener.Addr()); err != nil {
 		return err
 	}
-	r.home = newHome(r, s.Title.String(), logger)
+	r.home = newHome(r, s.Title.String(), len(s.TrustedProxies) > 0, logger)
 	return p.work(ctx, s, r, speaks.listener(clients.listener(listener)), meanwhile)
 }
 

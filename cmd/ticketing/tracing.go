@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -23,6 +24,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/floatgate/ticketing/store"
 )
@@ -57,9 +59,14 @@ func (p *program) openTracing(
 	if err != nil || endpoint == "" {
 		return nil, err
 	}
+	if err := p.checkTraceHeaders(); err != nil {
+		return nil, err
+	}
 	warnings := &traceWarnings{logger: logger}
 	// This reports what the SDK finds wrong in its variables. There is one handler for the process.
 	otel.SetErrorHandler(warnings)
+	// The SDK's own log repeats values of its variables, which may hold a secret.
+	otel.SetLogger(logr.Discard())
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, badValue("the variables OTEL_EXPORTER_OTLP_… cannot be used: %s", err.Error())
@@ -118,6 +125,24 @@ func (p *program) traceEndpoint() (string, error) {
 		return "", badValue("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf or http/json; the collector's port for " +
 			"them is commonly 4318")
 	}
+}
+
+// checkTraceHeaders refuses headers for the collector that the SDK would leave out. Its errors repeat no value.
+func (p *program) checkTraceHeaders() error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for member := range strings.SplitSeq(p.getenv(name), ",") {
+			if strings.TrimSpace(member) == "" {
+				continue
+			}
+			header, encoded, found := strings.Cut(member, "=")
+			value, err := url.PathUnescape(encoded)
+			if !found || err != nil || !httpguts.ValidHeaderFieldName(strings.TrimSpace(header)) ||
+				!httpguts.ValidHeaderFieldValue(strings.TrimSpace(value)) {
+				return badValue("%s: must be name=value,name=value, percent-encoded", name)
+			}
+		}
+	}
+	return nil
 }
 
 // tracerProvider returns the provider for the spans of the service.

@@ -287,6 +287,22 @@ func TestTraceSettings(t *testing.T) {
 			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: holds a user or a password",
 		},
 		{"another exporter", "OTEL_TRACES_EXPORTER", "hunter2", "OTEL_TRACES_EXPORTER: must be otlp or none"},
+		{
+			"headers with a colon", "OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer hunter2",
+			"OTEL_EXPORTER_OTLP_HEADERS: must be name=value",
+		},
+		{
+			"headers of traces with a colon", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=b,Authorization: Bearer hunter2==",
+			"OTEL_EXPORTER_OTLP_TRACES_HEADERS: must be name=value",
+		},
+		{
+			"bad percent-encoding", "OTEL_EXPORTER_OTLP_HEADERS", "authorization=hunter2%zz",
+			"OTEL_EXPORTER_OTLP_HEADERS: must be name=value",
+		},
+		{
+			"two lines", "OTEL_EXPORTER_OTLP_HEADERS", "authorization=hunter2%0Ax",
+			"OTEL_EXPORTER_OTLP_HEADERS: must be name=value",
+		},
 		{"gRPC", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -297,7 +313,7 @@ func TestTraceSettings(t *testing.T) {
 			got := sh.run("serve", "--addr", "127.0.0.1:0")
 			is.Equal(got.status, 1)
 			is.True(strings.Contains(got.stderr, test.problem))
-			is.True(!strings.Contains(got.stderr, "hunter2"))
+			is.True(!strings.Contains(got.stdout+got.stderr, "hunter2"))
 		})
 	}
 }

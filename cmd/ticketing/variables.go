@@ -35,7 +35,7 @@ func (p *program) warnOfVariables(model *kong.Node) {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if !strings.HasPrefix(name, variablePrefix) || strings.HasPrefix(name, variablePrefix+"TEST_") ||
-			p.getenv(name) == "" || slices.Contains(known, name) {
+			p.getenv(name) == "" || slices.Contains(known, name) || isOfKubernetes(name, p.getenv(name)) {
 			continue
 		}
 		text := "no flag has the environment variable " + name
@@ -44,6 +44,13 @@ func (p *program) warnOfVariables(model *kong.Node) {
 		}
 		p.warn(text)
 	}
+}
+
+// isOfKubernetes reports whether a variable is one that Kubernetes sets in each pod beside a Service named ticketing.
+func isOfKubernetes(name, value string) bool {
+	rest := strings.TrimPrefix(name, variablePrefix)
+	return rest == "SERVICE_HOST" || rest == "SERVICE_PORT" || strings.HasPrefix(rest, "SERVICE_PORT_") ||
+		rest == "PORT" && strings.HasPrefix(value, "tcp://") || strings.HasPrefix(rest, "PORT_")
 }
 
 // warn prints a warning on standard error.
