@@ -54,6 +54,7 @@ type Waiting struct {
 // A WaitingReader is a [ReadTx] that counts what waits. The service uses it only for metrics, and works without it.
 type WaitingReader interface {
 	// Waiting returns how much work of each kind waits, in the order of kinds. The kinds are WorkDispatch, WorkDeliver and
-	// WorkMail. It counts at most limit items of each kind, so that the cost of a long queue is bounded.
+	// WorkMail. It counts at most limit items of each kind, so that the cost of a long queue is bounded. Since is that of
+	// all items, also of those that it does not count.
 	Waiting(ctx context.Context, kinds []WorkKind, limit int) ([]Waiting, error)
 }

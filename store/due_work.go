@@ -207,7 +207,8 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 }
 
 // Waiting counts the work of each kind through the index in which it waits. ORDER BY keeps the planner of PostgreSQL on
-// that index, also while its statistics are those of a long queue.
+// that index, also while its statistics are those of a long queue. The time is not that of what was counted, which is
+// the work of the first companies: steps find it as for DueWork.
 func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit int) ([]driver.Waiting, error) {
 	if len(kinds) == 0 {
 		return nil, nil
@@ -216,16 +217,27 @@ func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit in
 		var place int
 		return row.Scan(&place, (*int)(&w.Kind), &w.Items, (*moment)(&w.Since))
 	}
-	var parts []string
-	var args []any
+	var with, parts []string
+	var withArgs, args []any
 	for i, kind := range kinds {
 		for _, w := range workScansFor(driver.DueWork{Kind: kind}, time.Time{}) {
-			parts = append(parts, "SELECT ? AS place, ?, count(*), min(since) FROM (SELECT "+w.timeColumn()+" AS since"+
-				w.fromClause(s.store.engine)+" ORDER BY "+strings.Join(w.columns, ", ")+", "+w.order+" LIMIT (SELECT ?)) AS w")
+			w.name, w.due, w.args = w.name+strconv.Itoa(i), "1 = 1", nil // All that waits, due or not.
+			since := "SELECT min(" + w.timeColumn() + ")" + w.fromClause(s.store.engine)
+			if !s.store.Grouping().ByCompany {
+				steps, stepArgs := w.withSteps(s.store.engine, math.MaxInt32)
+				with, withArgs = append(with, steps), append(withArgs, stepArgs...)
+				since = "SELECT min(" + w.dueSince(s.store.engine, w.name) + ") FROM " + w.name + " WHERE company_id IS NOT NULL"
+			}
+			parts = append(parts, "SELECT ? AS place, ?, count(*), ("+since+") FROM (SELECT 1"+w.fromClause(s.store.engine)+
+				" ORDER BY "+strings.Join(w.columns, ", ")+", "+w.order+" LIMIT (SELECT ?)) AS w")
 			args = append(args, i, int(kind), max(limit, 0))
 		}
 	}
-	return query(ctx, s, "Waiting", scan, strings.Join(parts, "\nUNION ALL\n")+"\nORDER BY 1", args...)
+	text := strings.Join(parts, "\nUNION ALL\n") + "\nORDER BY 1"
+	if len(with) > 0 {
+		text = "WITH RECURSIVE " + strings.Join(with, ", ") + "\n" + text
+	}
+	return query(ctx, s, "Waiting", scan, text, append(withArgs, args...)...)
 }
 
 func placeholders(columns []string) string { return "?" + strings.Repeat(", ?", len(columns)-1) }

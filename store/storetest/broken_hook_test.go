@@ -123,6 +123,10 @@ func brokenHooks() []broken {
 			func(tx driver.ReadTx) driver.ReadTx { return unlimited{tx} },
 		),
 		reads(
+			"loses the oldest beyond the limit", "work/what waits is counted",
+			func(tx driver.ReadTx) driver.ReadTx { return shortsighted{tx} },
+		),
+		reads(
 			"takes claimed deliveries for due", "work/a delivery is due when its time has come",
 			func(tx driver.ReadTx) driver.ReadTx { return impatient{tx} },
 		),
@@ -485,6 +489,19 @@ type unlimited struct{ driver.ReadTx }
 
 func (u unlimited) Waiting(ctx context.Context, kinds []driver.WorkKind, _ int) ([]driver.Waiting, error) {
 	return u.ReadTx.(driver.WaitingReader).Waiting(ctx, kinds, 1000)
+}
+
+// shortsighted returns another time where it does not count all.
+type shortsighted struct{ driver.ReadTx }
+
+func (s shortsighted) Waiting(ctx context.Context, kinds []driver.WorkKind, limit int) ([]driver.Waiting, error) {
+	waiting, err := s.ReadTx.(driver.WaitingReader).Waiting(ctx, kinds, limit)
+	for i := range waiting {
+		if waiting[i].Items == limit {
+			waiting[i].Since = waiting[i].Since.Add(time.Second)
+		}
+	}
+	return waiting, err
 }
 
 type impatient struct{ driver.ReadTx }
