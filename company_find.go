@@ -31,7 +31,12 @@ func (o Operator) FindCompany(ctx context.Context, text string) (Company, error)
 	}
 	text = strings.TrimSpace(text)
 	if id, err := ParseID(text); err == nil {
-		return o.GetCompany(ctx, id)
+		var one Company
+		err := o.view(ctx, PermissionTenantRead, id, func(_ context.Context, _ driver.ReadTx, record driver.Company) error {
+			one = showCompany(record)
+			return nil
+		})
+		return one, err
 	}
 	var found []Company
 	collect := func(filter CompanyFilter, matches func(Company) bool) error {

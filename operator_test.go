@@ -161,6 +161,13 @@ func companyRights() []right {
 			},
 		},
 		{
+			method: "FindCompany", permission: ticketing.PermissionTenantRead, platform: true,
+			call: func(ctx context.Context, o ticketing.Operator, own subject) error {
+				_, err := o.FindCompany(ctx, own.company.String()[:8])
+				return err
+			},
+		},
+		{
 			method: "Find", permission: ticketing.PermissionTenantRead, platform: true,
 			call: func(ctx context.Context, o ticketing.Operator, _ subject) error {
 				_, err := o.Find(ctx, uuid.Nil, "Adire")

@@ -227,7 +227,7 @@ func PermissionRules() []PermissionRule {
 		{
 			Permission: PermissionTenantRead, Staff: true, StaffRoles: everybody,
 			Methods: []string{
-				"ListCompanies", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
+				"ListCompanies", "FindCompany", "ListCategories", "ListAudit", "GetMailSender", "SampleTicketMail", "ListStaff",
 				"ListSubmittedCases", "LowFloats", "CountDeadLetters", "Backlog", "RecordAuditExport",
 				"CompanyNames", "RecordListExport", "Find", "PlatformSales",
 			},
