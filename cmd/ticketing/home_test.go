@@ -160,14 +160,14 @@ func TestDemoHomeBehindAProxy(t *testing.T) {
 	status, _ := send(t, http.MethodPatch, at.WebOrigin+prefix+"/events/"+at.EventID+"/inventory/GENERAL_ADMISSION",
 		at.APIKey, "", `{"status":"PAUSED"}`)
 	is.Equal(status, http.StatusOK)
-	_, text := browse(t, http.MethodGet, at.WebOrigin+"/")
+	_, _, text := browse(t, http.MethodGet, at.WebOrigin+"/")
 	is.True(strings.Contains(text, "<dd>1 of 500</dd>"))
 
 	for _, flags := range [][]string{
 		{"--trusted-proxies", "127.0.0.1"}, {"--web-origin", "https://tickets.example"},
 	} {
 		_, proxied := sh.demo(flags...)
-		_, text := browse(t, http.MethodGet, strings.TrimSuffix(proxied.BaseURL, prefix)+"/")
+		_, _, text := browse(t, http.MethodGet, strings.TrimSuffix(proxied.BaseURL, prefix)+"/")
 		is.True(strings.Contains(text, "Bearer YOUR_API_KEY")) // flags
 		is.True(!strings.Contains(text, proxied.APIKey))
 	}
