@@ -139,8 +139,8 @@ func render(page homePage) webfile.File {
 }
 
 // isLocal reports whether a request seems to come from a browser on this machine that uses an address of this machine.
-// Requests to another site's name that leads here do not, nor do those that show a proxy: by a header, or by HTTP/1.0. A
-// proxy on this machine that rewrites Host, speaks HTTP/1.1 and adds no header looks like a browser.
+// Requests to another site's name that leads here do not, nor do those that show a proxy: by a header, or by HTTP/1.0.
+// A proxy on this machine that rewrites Host, speaks HTTP/1.1 and adds no header looks like a browser.
 func isLocal(r *http.Request) bool {
 	if !r.ProtoAtLeast(1, 1) {
 		return false

@@ -56,7 +56,7 @@ func isOfKubernetes(name, value string) bool {
 // warn prints a warning on standard error.
 func (p *program) warn(text string) {
 	if p.JSON {
-		//nolint:noctx,sloglint // A command line has no trace, and the text is for a person.
+		//nolint:sloglint // The text is for a person.
 		slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text)
 		return
 	}
