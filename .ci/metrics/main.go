@@ -227,8 +227,13 @@ func (s *shop) load(ctx context.Context, server, database string) error {
 	if err := wait(ctx, 3*time.Second); err != nil {
 		return err
 	}
-	// A change that shares no transaction fails while the lock is held.
-	group.Go(func() { _, _, _ = s.call(ctx, http.MethodPatch, "/events/"+s.Event, "", `{"title": "Metrics"}`) })
+	// Changes that share no transaction fail while the lock is held. The first of them may come before it.
+	for n := range 10 {
+		group.Go(func() {
+			_ = wait(ctx, time.Duration(n)*100*time.Millisecond)
+			_, _, _ = s.call(ctx, http.MethodPatch, "/events/"+s.Event, "", fmt.Sprintf(`{"title": "Metrics %d"}`, n))
+		})
+	}
 	if err := lock(ctx, database); err != nil {
 		return err
 	}
