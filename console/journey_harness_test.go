@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,16 +102,23 @@ func (v *traveler) activate(role, name string) {
 	v.Role(role, name).Click()
 }
 
-// tabTo presses Tab until the element with a role and a name has the focus, and shows it.
+// tabStops is how many times at least Tab leads from what has the focus to this element, or 0. It counts no stop within
+// a field, such as the month of a date.
+const tabStops = `(() => {
+	if (document.querySelector(":modal") !== null) return 0
+	const all = document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")
+	const stops = [...all].filter(e => e === this || e === document.activeElement || e.tabIndex >= 0 &&
+		!e.matches(":disabled, [type=radio]") && e.checkVisibility({ visibilityProperty: true }))
+	return Math.max(0, stops.indexOf(this) - stops.indexOf(document.activeElement))
+})()`
+
+// tabTo presses Tab until the element with a role and a name has the focus, and shows it. It presses as often as it is
+// sure to need to before it looks where the focus is.
 func (v *traveler) tabTo(role, name string) browsertest.Element {
 	v.t.Helper()
-	element := v.Role(role, name)
-	for range 60 {
-		if element.Text(`document.activeElement === this`) == "true" {
-			break
-		}
-		v.Press("\t")
-	}
+	stops, err := strconv.Atoi(v.Role(role, name).Text(tabStops))
+	is.New(v.t).NoErr(err)
+	v.Press(strings.Repeat("\t", stops))
 	return v.TabToRole(role, name)
 }
 

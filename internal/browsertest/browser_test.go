@@ -128,6 +128,8 @@ func TestAxe(t *testing.T) {
 	}
 	except := browsertest.Except{Rule: "image-alt", Selector: ".frame", Reason: "the test's own"}
 	is.Equal(rules(p.Violations(except)), []string{"color-contrast #faint", "image-alt #second"})
+	whole := browsertest.Except{Rule: "color-contrast", Selector: "html", Reason: "the test's own"}
+	is.Equal(rules(p.Violations(except, whole)), []string{"image-alt #second"})
 	is.Equal(p.Text(`axe.version`), version(t))
 }
 
