@@ -2,6 +2,7 @@ package ticketing_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"runtime"
 	"testing"
@@ -190,25 +191,24 @@ func BenchmarkCheckoutTier(b *testing.B) {
 	})
 }
 
-const (
-	pages    = 1000
-	pageSize = 10
-)
+var pages = flag.Int("pages", 1000, "how many pages the lists of benchmarks have")
 
-// firstAndLast reads page 1 and page 1,000 of a list repeatedly. The goal is that they cost the same.
+const pageSize = 10
+
+// firstAndLast reads the first and the last page of a list repeatedly. The goal is that they cost the same.
 func firstAndLast[T any](
 	b *testing.B, list func(ticketing.PageParams) (ticketing.Page[T], error),
 ) {
 	b.Helper()
 	params := ticketing.PageParams{Limit: pageSize}
 	at := map[int]string{1: ""}
-	for page := 2; page <= pages; page++ {
+	for page := 2; page <= *pages; page++ {
 		found, err := list(params)
 		is.New(b).NoErr(err)
 		params.Cursor = found.NextCursor
 		at[page] = found.NextCursor
 	}
-	for _, page := range []int{1, pages} {
+	for _, page := range []int{1, *pages} {
 		b.Run(fmt.Sprintf("page %d", page), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -225,12 +225,12 @@ func BenchmarkListEvents(b *testing.B) {
 	onBenches(b, func(b *testing.B, shop *ticketingtest.Shop) {
 		b.Helper()
 		model := shop.Event(b)
-		for done := 0; done < pages*pageSize; {
+		for done := 0; done < *pages*pageSize; {
 			is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
 				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 					return err
 				}
-				for range 1000 {
+				for range min(1000, *pages*pageSize) {
 					done++
 					at := model.CreatedAt.Add(time.Duration(done) * time.Millisecond)
 					if err := tx.CreateEvent(ctx, driver.Event{
@@ -256,12 +256,12 @@ func BenchmarkListOrders(b *testing.B) {
 		event := shop.Event(b)
 		stock(b, shop, event.ID, 1, 1000)
 		first := shop.Sell(b, event.ID, "VIP", 1)
-		for done := 0; done < pages*pageSize; { // These orders have no ledger entries, which no list reads.
+		for done := 0; done < *pages*pageSize; { // These orders have no ledger entries, which no list reads.
 			is.New(b).NoErr(shop.Store.Update(b.Context(), func(ctx context.Context, tx driver.Tx) error {
 				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{shop.Company.ID}}); err != nil {
 					return err
 				}
-				orders := make([]driver.Order, 1000)
+				orders := make([]driver.Order, min(1000, *pages*pageSize))
 				admissions := make([]driver.Admission, len(orders))
 				for i := range orders {
 					done++

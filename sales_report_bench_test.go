@@ -14,9 +14,15 @@ import (
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
-var sellers = flag.Int("sellers", 50, "how many companies sold in BenchmarkPlatformSales")
+// These flags set the sizes of benchmarks, as in
+// go test -run '^$' -bench BenchmarkPlatformSales -sellers 500 .
+var (
+	sellers   = flag.Int("sellers", 50, "how many companies sold in BenchmarkPlatformSales")
+	salesDays = flag.Int("sales-days", ticketing.MaxSalesDays, "how many days the report of BenchmarkSales is of")
+	quarters  = flag.Int("event-quarters", 1000, "in how many quarters of an hour each event sold in BenchmarkEventSales")
+)
 
-// BenchmarkSales measures a report by day of 400 days in which each of three tiers sold in every quarter of an hour.
+// BenchmarkSales measures a report by day of -sales-days in which each of three tiers sold in every quarter of an hour.
 //
 //	go test -run '^$' -bench BenchmarkSales .
 func BenchmarkSales(b *testing.B) {
@@ -29,7 +35,8 @@ func BenchmarkSales(b *testing.B) {
 			shop := openShop(b, store, nil)
 			shop.BooksAreBroken()
 			event, tiers := uuid.New(), []string{"REGULAR", "VIP", "STUDENT"}
-			const days, quarters = ticketing.MaxSalesDays, 24 * 4
+			const quarters = 24 * 4 // of a day
+			days := *salesDays
 			first := ticketingtest.Opening.Truncate(24 * time.Hour)
 			for _, tier := range tiers {
 				for day := range days {
@@ -106,7 +113,7 @@ func addSumsOf(
 	}))
 }
 
-// BenchmarkEventSales measures what the events of a page sold, each of which sold in a thousand quarters of an hour: in
+// BenchmarkEventSales measures what the events of a page sold, each of which sold in -event-quarters of an hour: in
 // all time, which is kept, and in a period, which is added up.
 //
 //	go test -run '^$' -bench BenchmarkEventSales .
@@ -122,10 +129,10 @@ func BenchmarkEventSales(b *testing.B) {
 			events := make([]uuid.UUID, ticketing.DefaultPageLimit)
 			for i := range events {
 				events[i] = uuid.New()
-				addSums(b, shop, events[i], "", ticketingtest.Opening, 1000) // Of all tiers together.
+				addSums(b, shop, events[i], "", ticketingtest.Opening, *quarters) // Of all tiers together.
 				onCompany(b, shop, func(ctx context.Context, tx driver.Tx) error {
 					return tx.AddSales(ctx, []driver.SalesSum{{
-						SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: events[i]}, Orders: 1000,
+						SalesSumRef: driver.SalesSumRef{CompanyID: shop.Company.ID, EventID: events[i]}, Orders: int64(*quarters),
 					}})
 				})
 			}
@@ -137,7 +144,7 @@ func BenchmarkEventSales(b *testing.B) {
 					for b.Loop() {
 						report, err := shop.Staff.EventSales(b.Context(), shop.Company.ID, events, ticketing.Period{From: period.from})
 						is.NoErr(err)
-						is.Equal(report.Items[0].Orders, int64(1000))
+						is.Equal(report.Items[0].Orders, int64(*quarters))
 					}
 				})
 			}
