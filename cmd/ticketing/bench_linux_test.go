@@ -16,6 +16,7 @@ import (
 // in the database.
 func TestBenchProcessKilled(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh, left := benchPlaces()[1].open(t)
 	p := sh.start("bench", "--processes", "2", "--duration", "1h", "--preload", "0")

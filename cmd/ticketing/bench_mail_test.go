@@ -72,6 +72,9 @@ func TestBenchBesideMails(t *testing.T) {
 // Without --json, the benches of mails print tables that fit a terminal of 80 columns.
 func TestBenchOfMailsForAPerson(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves benches that people read out")
+	}
 	is := is.New(t)
 	sh, _ := benchPlaces()[0].open(t)
 	for _, test := range []struct {

@@ -40,6 +40,9 @@ func TestBenchNeighbour(t *testing.T) {
 // Without --json, the bench prints a table that fits a terminal of 80 columns, with the medians of the runs.
 func TestBenchNeighbourForAPerson(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves benches that people read out")
+	}
 	is := is.New(t)
 	sh, _ := benchPlaces()[0].open(t)
 	did := sh.run(short("--neighbour", "unknown-keys", "--runs", "2")...)

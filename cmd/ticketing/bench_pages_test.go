@@ -63,6 +63,9 @@ func TestBenchPages(t *testing.T) {
 // Without --json, the bench of the pages prints a table that fits a terminal of 80 columns.
 func TestBenchOfPagesForAPerson(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves benches that people read out")
+	}
 	is := is.New(t)
 	sh, _ := benchPlaces()[0].open(t)
 	did := sh.run(short("--op", "pages", "--rate", "400", "--sales", "50")...)
@@ -145,6 +148,9 @@ func TestBenchBesidePages(t *testing.T) {
 // Without --json, the bench of checkouts beside pages prints a table that fits a terminal of 80 columns.
 func TestBenchBesidePagesForAPerson(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves benches that people read out")
+	}
 	is := is.New(t)
 	sh, _ := benchPlaces()[0].open(t)
 	did := sh.run(short("--op", "pages", "--rush", "--background", "--runs", "2")...)

@@ -34,6 +34,7 @@ func (s *shell) capped() (p *process, origin string) {
 // At the limit a new client takes the slot of the connection that has been idle longest, and of no other.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	p, origin := newShell(t).with("TICKETING_DATABASE", "memory:").capped()
 	request := func(connection net.Conn) {
@@ -73,6 +74,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 // Connections that send nothing keep nobody out. The oldest of them is closed to make room, and no other.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	p, origin := newShell(t).with("TICKETING_DATABASE", "memory:").capped()
 	silent, second := dial(t, origin), dial(t, origin)
@@ -94,6 +96,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 // meantime, and a drain does not wait for the waiting client.
 func TestConnectionsWaitForRoom(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

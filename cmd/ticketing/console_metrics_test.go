@@ -12,6 +12,7 @@ import (
 // somebody typed into an address is not there.
 func TestConsoleRequestsAreCounted(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	_, origin := newShell(t).serve()
 	browser := newVisitor(t)

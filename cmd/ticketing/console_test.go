@@ -66,6 +66,7 @@ func (v *visitor) do(method, address string, form url.Values) (status int, path,
 // of the platform. Neither link works twice.
 func TestDemoSignsItsPeopleIn(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	p := newShell(t).start("demo", "--json", "--addr", "127.0.0.1:0")
 	_, port, _ := strings.Cut(strings.TrimPrefix(p.listening(), "http://"), ":")
@@ -125,6 +126,7 @@ func TestDemoKeepsItsPeople(t *testing.T) {
 // What a demo prints for a person has both links, unless there is no console.
 func TestDemoPrintsItsLinks(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
 	for _, flags := range [][]string{nil, {"--no-console"}} {
@@ -149,6 +151,7 @@ func TestDemoPrintsItsLinks(t *testing.T) {
 // that of the console.
 func TestServeWithConsole(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	sh := newShell(t)
 	sh.object("migrate")
@@ -185,6 +188,7 @@ func TestServeWithConsole(t *testing.T) {
 // Without the console its paths are unknown to the API. A server that would serve it over plain HTTP says so.
 func TestServeWithoutConsole(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	sh := newShell(t)
 	const warning = "there is no console: at the web origin it would be served over plain HTTP"
@@ -210,6 +214,7 @@ func TestServeWithoutConsole(t *testing.T) {
 // A server that sends mails mails a link to those who ask for one, and to nobody that it does not know.
 func TestServeMailsLinks(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	sh := newShell(t)
 	sh.object("migrate")
@@ -245,6 +250,7 @@ func TestServeMailsLinks(t *testing.T) {
 // A server that shuts down does not wait for pages that update by themselves.
 func TestServerDrainsDespiteAnOpenStream(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	sh := newShell(t)
 	sh.object("migrate")

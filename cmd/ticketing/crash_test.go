@@ -18,6 +18,7 @@ import (
 // retried.
 func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
 	is := is.New(t)
 	sh := newShell(t)

@@ -92,6 +92,7 @@ func TestDemoMails(t *testing.T) {
 // The demo with --json prints one line for scripts first, and serves until it receives a signal.
 func TestDemoForScripts(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	p := sh.start("demo", "--json", "--addr", "127.0.0.1:0")
@@ -126,6 +127,7 @@ func TestDemoOnAllAddresses(t *testing.T) {
 // The commands that the demo prints work when they are pasted into a shell.
 func TestDemoPrintsCommandsThatWork(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	for _, tool := range []string{"sh", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -157,6 +159,7 @@ func TestDemoPrintsCommandsThatWork(t *testing.T) {
 // A demo reuses the company of an earlier one, with a new key each time. The previous key remains valid.
 func TestDemoAgain(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	first, second := sh.openShop(), sh.openShop()
@@ -190,6 +193,7 @@ func TestDemoAgain(t *testing.T) {
 // A demo without a shop makes room for its key also where a shop's demo left one, but never with a key of its user's.
 func TestDemoMakesRoomForItsKey(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	p, at := sh.demo()
@@ -226,6 +230,7 @@ func TestDemoMakesRoomForItsKey(t *testing.T) {
 // The demo's own sale does not count against the rate limit, which is entirely left to the user of the API.
 func TestDemoWithinItsRateLimit(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
 	p := sh.start("demo", "--json", "--addr", "127.0.0.1:0", "--rate-limit", "1")

@@ -61,6 +61,7 @@ func answered(t *testing.T, connection net.Conn) (status int, body string) {
 // from the public compares paths.
 func TestHealthIsAtItsExactPathsAlone(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	_, origin := newShell(t).with("TICKETING_DATABASE", "memory:").serve()
 	for _, target := range []string{
@@ -87,6 +88,7 @@ func TestHealthIsAtItsExactPathsAlone(t *testing.T) {
 // is alive and not ready.
 func TestOperatorListener(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

@@ -16,6 +16,9 @@ import (
 // The help of every command fits a terminal of 80 columns, and "help COMMAND" prints the same.
 func TestHelpFitsATerminal(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the width of every help out")
+	}
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	commands, err := program.Commands()
@@ -95,6 +98,7 @@ func TestCompletion(t *testing.T) {
 // The variables that Kubernetes sets for a Service named ticketing are not warned of. A port is.
 func TestVariablesOfKubernetes(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_PORT", "tcp://10.0.0.7:80", "TICKETING_SERVICE_HOST", "10.0.0.7",
 		"TICKETING_SERVICE_PORT", "80", "TICKETING_SERVICE_PORT_HTTP", "80", "TICKETING_PORT_80_TCP", "tcp://10.0.0.7:80",
@@ -110,6 +114,7 @@ func TestVariablesOfKubernetes(t *testing.T) {
 // A misspelled variable is warned of with the name that was meant, on standard error. The command runs.
 func TestMisspelledVariable(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	sh.object("migrate")

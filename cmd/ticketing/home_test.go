@@ -47,6 +47,7 @@ func pasted(t *testing.T, command string) string {
 // is text and nothing else.
 func TestHome(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	_, origin := newShell(t).with("TICKETING_DATABASE", "memory:", "TICKETING_TITLE", ` <b>Eko</b> & "Sons" `).serve()
 	status, _, page := browse(t, http.MethodGet, origin+"/?utm=x")
@@ -85,6 +86,7 @@ func TestHome(t *testing.T) {
 // The API answers for all paths that are almost these.
 func TestHomeRedirects(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	_, origin := newShell(t).with("TICKETING_DATABASE", "memory:").serve("--no-console", "--operator-addr", "127.0.0.1:0")
 	for _, path := range []string{"/docs", "/guide", "/openapi.json"} {
@@ -134,6 +136,7 @@ func TestTitleIsLimited(t *testing.T) {
 // The page of a demo hides the API key from everything that may be a proxy. Paused tickets do not count as sold.
 func TestDemoHomeBehindAProxy(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_DATABASE", "memory:")
 	_, at := sh.demo()

@@ -37,6 +37,7 @@ func dkimFile(t *testing.T) string {
 // buyer. Neither its output nor its metrics have the password or an address.
 func TestServerMailsTickets(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -76,6 +77,7 @@ func TestServerMailsTickets(t *testing.T) {
 // A server that is stopped finishes the mail that it is sending, and gives back the others. No mail is sent twice.
 func TestServerThatStopsFinishesItsMails(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -112,6 +114,7 @@ func TestServerThatStopsFinishesItsMails(t *testing.T) {
 // message id.
 func TestKilledServerLosesNoMail(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
 	is := is.New(t)
 	sh := newShell(t)
@@ -144,6 +147,7 @@ func TestKilledServerLosesNoMail(t *testing.T) {
 // every mail is sent.
 func TestServerWaitsForItsMailServer(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -244,6 +248,7 @@ func TestServerWithoutMail(t *testing.T) {
 // A server writes mails to a folder instead of sending them.
 func TestServerWritesMailsToAFolder(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -260,6 +265,7 @@ func TestServerWritesMailsToAFolder(t *testing.T) {
 // --mail-rate spaces the mails of a server.
 func TestMailRate(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

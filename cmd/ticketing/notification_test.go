@@ -32,6 +32,7 @@ func (s shop) sells(t *testing.T, origin string, number int) []string {
 // no log has an address.
 func TestNotificationCommands(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
@@ -112,6 +113,7 @@ func TestNotificationCommands(t *testing.T) {
 // and none after its refund.
 func TestNotificationResend(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
@@ -154,6 +156,7 @@ func TestNotificationResend(t *testing.T) {
 // that have their mail get no other.
 func TestNotificationResendOfMany(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)

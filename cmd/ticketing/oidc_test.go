@@ -11,6 +11,7 @@ import (
 // A server whose issuer does not answer starts all the same, with its button on the sign-in page.
 func TestServeWithAnIssuerThatIsDown(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	ok := is.New(t)
 	sh := newShell(t).with("TICKETING_OIDC_CLIENT_SECRET", "hush")
 	p, origin := sh.serve("--oidc-issuer", "http://127.0.0.1:1", "--oidc-client-id", "console")

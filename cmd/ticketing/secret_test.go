@@ -114,6 +114,7 @@ func TestSecretKeysRotate(t *testing.T) {
 // A master secret that only a bank account needs can be removed after the account is encrypted under the new one.
 func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
@@ -143,6 +144,7 @@ func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 // signing secret can still be used and rotated.
 func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)

@@ -40,6 +40,7 @@ func (s *shell) serve(args ...string) (p *process, origin string) {
 // The server serves health and metrics beside the API, without a key. The API answers for every other path.
 func TestServerReportsItself(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -91,6 +92,7 @@ func TestServerReportsItself(t *testing.T) {
 // A request that is not valid HTTP also gets the contract's error envelope.
 func TestUnreadableRequest(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	_, origin := newShell(t).with("TICKETING_DATABASE", "memory:").serve()
 	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(origin, "http://"))
@@ -182,6 +184,7 @@ func TestServeOnATakenPort(t *testing.T) {
 // --no-migrate refuses tables that are not up to date, and serves those that are.
 func TestServeWithoutMigrating(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newEmptyShell(t)
 	did := sh.run("serve", "--addr", "127.0.0.1:0", "--no-migrate")
@@ -251,6 +254,7 @@ func (h *half) finish() (status int, orderID string) {
 // status is 0.
 func TestServerDrains(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -271,6 +275,7 @@ func TestServerDrains(t *testing.T) {
 // does arrive.
 func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -316,6 +321,7 @@ func TestSignalsThatComeTogether(t *testing.T) {
 // A second signal ends the process, whatever is in flight, unless it arrives within a second of the first.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -348,6 +354,7 @@ func TestServerEndsWithItsContext(t *testing.T) {
 // Commands and a server can use one database: the effect of a command applies to the next request.
 func TestCommandsNextToAServer(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -385,6 +392,7 @@ func TestCommandsNextToAServer(t *testing.T) {
 // Stopping and starting again loses nothing.
 func TestRestartKeepsEverything(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -414,6 +422,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 // /readyz is 200 only while the database works. /healthz remains 200.
 func TestReadinessFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	_, origin := sh.serve()

@@ -40,6 +40,9 @@ func (s *shell) shownAt(columns uint16, args ...string) string {
 // Other outputs have whole ids and times, no color, and all rows.
 func TestTableFitsTheTerminal(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves wide tables out")
+	}
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t).with("TERM", "xterm-256color")

@@ -48,6 +48,7 @@ func fetched(t *testing.T, with *http.Client, url string) (status int, body stri
 // at an address of its own. A client that speaks plain HTTP is refused in words. It drains as any other.
 func TestServeOverTLS(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	authority := browsertest.NewAuthority(t)
 	cert, key := authority.Files(t)
@@ -89,6 +90,7 @@ func TestServeOverTLS(t *testing.T) {
 // asks.
 func TestConnectionLimitOverTLS(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	authority := browsertest.NewAuthority(t)
 	cert, key := authority.Files(t)
@@ -152,6 +154,7 @@ func TestBadCertificates(t *testing.T) {
 // nobody has its key.
 func TestDemoOverTLS(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	var first *x509.Certificate
@@ -226,6 +229,7 @@ func TestDemoLeavesNoKey(t *testing.T) {
 // Each demo on a database has a key for its user and an embed key for the shop, and those of the demo before end.
 func TestDemoShopAgain(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	for range 3 {
@@ -266,6 +270,7 @@ func TestDemoShopAgain(t *testing.T) {
 // A demo whose company has a key of its user's goes on without a shop, and says why.
 func TestDemoWithoutRoomForAShop(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()

@@ -137,6 +137,7 @@ func buyFrom(ctx context.Context, shop shop, origin, address, key, traceparent s
 // everything is sent before the server ends.
 func TestTraces(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	const (
 		trustedTrace = "0af7651916cd43dd8448eb211c80319c"
@@ -251,6 +252,7 @@ func TestTraces(t *testing.T) {
 // A collector that is away, or never answers, delays no sale and no end, and is logged once.
 func TestTracesWithoutACollector(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	is.NoErr(err)

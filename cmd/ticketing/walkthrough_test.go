@@ -23,6 +23,7 @@ import (
 // forgeries are found.
 func TestAuditorsWalkThrough(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	output := newShell(t).walk("operating.md", t.TempDir(), "<!-- smoke books -->")
@@ -35,6 +36,7 @@ func TestAuditorsWalkThrough(t *testing.T) {
 // rotated secret. It uses a receiver that has the secrets which the commands print, and a developer's local one.
 func TestWebhooksWalkThrough(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	folder := t.TempDir()
@@ -73,6 +75,7 @@ func TestWebhooksWalkThrough(t *testing.T) {
 // server the sample, the mail of the first order and its copy to another address arrive there, each once.
 func TestMailWalkThrough(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	folder, server := t.TempDir(), newMailServer(t)
@@ -94,6 +97,7 @@ func TestMailWalkThrough(t *testing.T) {
 // The first sign-in of docs/console.md works as it is written, and so does its use of /api/v2.
 func TestConsoleWalkThrough(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	output := newShell(t).walk("console.md", t.TempDir(), "<!-- smoke console -->")

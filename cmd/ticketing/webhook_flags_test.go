@@ -47,6 +47,7 @@ func (s *shell) settled(company string, number int) (deliveries []map[string]any
 // necessary a second time, with the same ids and the same body.
 func TestKilledServerLosesNoWebhook(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	race.Leave(t, "servers that are killed: those that stop by themselves run under it")
 	is := is.New(t)
 	sh := newShell(t)
@@ -90,6 +91,7 @@ func TestKilledServerLosesNoWebhook(t *testing.T) {
 // server, and no attempt is made twice.
 func TestServerThatStopsFinishesItsAttempts(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -187,6 +189,7 @@ func TestTwoServersShareTheWebhooks(t *testing.T) {
 // machine.
 func TestWebhookMetrics(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -260,6 +263,7 @@ func until(t *testing.T, origin, line string) {
 // A server with --no-webhooks delivers nothing, and another server does.
 func TestServerWithoutWebhooks(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -280,6 +284,7 @@ func TestServerWithoutWebhooks(t *testing.T) {
 // A demo also delivers, as long as it runs.
 func TestDemoDelivers(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID

@@ -18,6 +18,7 @@ import (
 // remain.
 func TestReplayOnATerminal(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID

@@ -81,6 +81,7 @@ const developersSecret = "svc_whsec_" + "developer-0123456789-0123456789-0123456
 // status 0.
 func TestListenRelaysWhatIsTriggered(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -109,6 +110,7 @@ func TestListenRelaysWhatIsTriggered(t *testing.T) {
 // each, and the secret is a new one each time.
 func TestListenForScripts(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	shop := sh.openShop()
@@ -147,6 +149,7 @@ func TestListenForScripts(t *testing.T) {
 // id, a valid signature and its own line of output.
 func TestListenRelaysReplays(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -186,6 +189,7 @@ func TestListenRelaysReplays(t *testing.T) {
 // endpoint's.
 func TestListenSendsWhatADeliveryHas(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -220,6 +224,7 @@ func TestListenSendsWhatADeliveryHas(t *testing.T) {
 // A redirect or a missing response is reported and not retried. It does not affect the events that follow.
 func TestListenReportsWhatFails(t *testing.T) {
 	t.Parallel()
+	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
