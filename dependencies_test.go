@@ -15,6 +15,9 @@ import (
 // docs/design.md names, and nothing that is for tests.
 func TestWhatAHostLinks(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves commands of Go out")
+	}
 	is := is.New(t)
 	text, err := os.ReadFile("docs/design.md")
 	is.NoErr(err)

@@ -657,6 +657,9 @@ func TestVerificationFindsRecordsOfNoCompany(t *testing.T) {
 // this verification.
 func TestVerificationHoldsLittleMemory(t *testing.T) { //nolint:paralleltest // See above.
 	race.Leave(t, "long books: it needs memory itself")
+	if testing.Short() {
+		t.Skip("-short leaves long books out")
+	}
 	const most, movements = 4 << 20, 30_000 // The movements alone would take twice as much.
 	is := is.New(t)
 	for _, store := range stores() {

@@ -38,6 +38,9 @@ func listen(t *testing.T) net.Listener {
 // A proxy that was written in another language from the contract's text alone passes.
 func TestPython(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves processes out")
+	}
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3 is installed, which runs the independent proxy: apt-get install python3, or the like")
 	}
