@@ -33,14 +33,15 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// The contract holds on PostgreSQL as in memory. The document and the pages are the same on both.
+// The contract holds on PostgreSQL as in memory. The document and the pages are the same on both, and so are the many
+// requests that are refused before a store is asked for more than the key.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
 	only := ""
 	if race.Enabled { // Calls that one client makes one after the other have run in memory.
 		only = "Crowd|Concurrency|Slow|GoesAway"
 	}
-	testdb.Again(t, only, "^(Example|Fuzz|TestOpenAPI|TestBrowser)")
+	testdb.Again(t, only, "^(Example|Fuzz|TestOpenAPI|TestBrowser|TestBodyMembers|TestViolationsOfTheDocument)")
 }
 
 // deployment is a server of the API over the chosen store, with one company that is ready to sell.
