@@ -105,9 +105,9 @@ func (o Operator) PreviewErasure(ctx context.Context, companyID uuid.UUID, email
 			if err != nil {
 				return err
 			}
-			orders, err := searchOrders(ctx, tx, driver.OrderQuery{
+			orders, err := searchOrdersOfExistingBuyer(ctx, tx, driver.OrderQuery{
 				CompanyID: companyID, BuyerEmail: ref.Email, Limit: MaxPageLimit + 1,
-			})
+			}, indexedNumbers)
 			preview.Buyer, preview.More = &shown, len(orders) > MaxPageLimit
 			preview.Orders = min(len(orders), MaxPageLimit)
 			return err

@@ -96,7 +96,7 @@ func (s *Service) CountStock(ctx context.Context, caller Caller, events []uuid.U
 	}
 	var stock []EventStock
 	err := s.read(ctx, "inventory.count", caller, func(ctx context.Context, tx driver.ReadTx) error {
-		counts, err := tx.CountEvents(ctx, caller.companyID, events)
+		counts, err := tx.CountEvents(ctx, eventRefs(caller.companyID, events))
 		stock = make([]EventStock, len(counts))
 		for i, count := range counts {
 			stock[i] = EventStock{

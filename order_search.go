@@ -64,6 +64,14 @@ func searchOrdersOfBuyer(
 			return nil, err
 		}
 	}
+	return searchOrdersOfExistingBuyer(ctx, tx, query, indexed)
+}
+
+// searchOrdersOfExistingBuyer is searchOrdersOfBuyer for a buyer who has a record, or is erased.
+func searchOrdersOfExistingBuyer(
+	ctx context.Context, tx driver.ReadTx, query driver.OrderQuery,
+	indexed func(context.Context, driver.ReadTx, driver.Wallet) (lowest, highest int64, err error),
+) ([]driver.Order, error) {
 	// An order's number is the sequence of its FLOAT entry, so the wallet's sequence is an upper limit for all of them.
 	float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(query.CompanyID)[:1]))
 	if err != nil {

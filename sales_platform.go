@@ -51,12 +51,12 @@ func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit i
 	}
 	var report PlatformSales
 	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		totals, err := tx.PlatformSums(ctx, ends)
+		totals, err := tx.PlatformSums(ctx, ends, limit+1)
 		if err != nil {
 			return err
 		}
-		report = PlatformSales{Items: salesRows(totals, ends)}
-		for _, total := range totals {
+		report = PlatformSales{Items: salesRows(totals.Periods, ends), HasMore: len(totals.Sellers) > limit}
+		for _, total := range totals.Periods {
 			report.Total.add(total)
 		}
 		counting, err := tx.DueWork(ctx, driver.WorkQuery{
@@ -66,12 +66,7 @@ func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit i
 			return err
 		}
 		report.Counting = len(counting) > 0
-		sellers, err := tx.LargestSellers(ctx, ends[0], ends[len(ends)-1], limit+1)
-		if err != nil {
-			return err
-		}
-		report.HasMore = len(sellers) > limit
-		report.Companies, err = companySales(ctx, tx, sellers[:min(limit, len(sellers))])
+		report.Companies, err = companySales(ctx, tx, totals.Sellers[:min(limit, len(totals.Sellers))])
 		return err
 	})
 	if err != nil {

@@ -314,5 +314,14 @@ func eventTotals(
 	if !from.IsZero() || !to.IsZero() || slices.Contains(events, uuid.Nil) {
 		return tx.SalesTotals(ctx, companyID, events, from, to)
 	}
-	return tx.EventSums(ctx, companyID, events)
+	return tx.EventSums(ctx, eventRefs(companyID, events))
+}
+
+// eventRefs returns the references of events of a company.
+func eventRefs(companyID uuid.UUID, events []uuid.UUID) []driver.EventRef {
+	refs := make([]driver.EventRef, len(events))
+	for i, event := range events {
+		refs[i] = driver.EventRef{CompanyID: companyID, ID: event}
+	}
+	return refs
 }

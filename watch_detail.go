@@ -10,23 +10,22 @@ import (
 
 // audits sets the states of WatchAudit: the newest entry of each company's log.
 func (w watcher) audits(ctx context.Context, watched []Watched, states []WatchedState) error {
-	newest := make(map[uuid.UUID]WatchedState)
+	var companies []uuid.UUID
+	var of []int
 	for i, one := range watched {
-		if one.Topic != WatchAudit {
-			continue
+		if one.Topic == WatchAudit {
+			companies, of = append(companies, one.CompanyID), append(of, i)
 		}
-		state, known := newest[one.CompanyID]
-		if !known {
-			entries, err := w.tx.ListAudit(ctx, driver.AuditQuery{CompanyID: one.CompanyID, Limit: 1})
-			if err != nil {
-				return err
-			}
-			for _, entry := range entries {
-				state = WatchedState{Version: digestOf(entry.ID), ChangedAt: entry.At}
-			}
-			newest[one.CompanyID] = state
-		}
-		states[i] = state
+	}
+	if len(companies) == 0 {
+		return nil
+	}
+	newest, err := w.tx.NewestAudit(ctx, companies)
+	if err != nil {
+		return err
+	}
+	for n, i := range of {
+		states[i] = WatchedState{Version: digestOf(newest[n].ID), ChangedAt: newest[n].At}
 	}
 	return nil
 }
@@ -34,40 +33,33 @@ func (w watcher) audits(ctx context.Context, watched []Watched, states []Watched
 // events sets the states of WatchEvent by each event, its sums and the counters of its stock. What it reads does not
 // grow with what was sold.
 func (w watcher) events(ctx context.Context, watched []Watched, states []WatchedState) error {
-	ids, of := make(map[uuid.UUID][]uuid.UUID), make(map[uuid.UUID][]int) // by company
 	var refs []driver.EventRef
+	var of []int
 	for i, one := range watched {
 		if one.Topic == WatchEvent {
-			ids[one.CompanyID], of[one.CompanyID] = append(ids[one.CompanyID], one.ID), append(of[one.CompanyID], i)
-			refs = append(refs, driver.EventRef{CompanyID: one.CompanyID, ID: one.ID})
+			refs, of = append(refs, driver.EventRef{CompanyID: one.CompanyID, ID: one.ID}), append(of, i)
 		}
 	}
 	if len(refs) == 0 {
 		return nil
 	}
-	found, err := w.tx.Events(ctx, refs)
+	events, err := w.tx.Events(ctx, refs)
 	if err != nil {
 		return err
 	}
-	changed := make(map[driver.EventRef]driver.Event, len(found))
-	for n, event := range found {
-		changed[refs[n]] = event
+	sums, err := w.tx.EventSums(ctx, refs)
+	if err != nil {
+		return err
 	}
-	for companyID, ids := range ids {
-		sums, err := w.tx.EventSums(ctx, companyID, ids)
-		if err != nil {
-			return err
-		}
-		stock, err := w.tx.CountEvents(ctx, companyID, ids)
-		if err != nil {
-			return err
-		}
-		for n, i := range of[companyID] {
-			event := changed[driver.EventRef{CompanyID: companyID, ID: ids[n]}]
-			// Neither the sums nor the counters have a time.
-			states[i] = WatchedState{
-				Version: digestOf(sums[n], stock[n], event.UpdatedAt), ChangedAt: event.UpdatedAt, Undated: true,
-			}
+	stock, err := w.tx.CountEvents(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for n, i := range of {
+		changedAt := events[n].UpdatedAt
+		// Neither the sums nor the counters have a time.
+		states[i] = WatchedState{
+			Version: digestOf(sums[n], stock[n], changedAt), ChangedAt: changedAt, Undated: true,
 		}
 	}
 	return nil

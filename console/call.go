@@ -27,6 +27,8 @@ type call struct {
 	ids      map[string]uuid.UUID
 	now      time.Time
 	values   map[string]string // of the query
+	around   *surroundings     // nil: they were not read
+	state    string            // of what changes on the page, read before its content; empty: it was not read
 }
 
 // pathID returns a path variable whose name ends in "Id".

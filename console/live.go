@@ -55,6 +55,7 @@ type stream struct {
 	secret  string // of the session; empty where the host identifies people
 	watched []ticketing.Watched
 	since   time.Time     // when the page was made; the zero time: it has missed changes
+	state   string        // of what the page shows; empty: it is not known
 	changed chan struct{} // has room for one signal, which stands for all until it is sent
 	over    chan struct{} // closed when the session has ended
 	ended   bool          // over is closed; guarded by live.mu
@@ -181,20 +182,15 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 		return err
 	}
 	for _, s := range open {
-		first, changed := s.seen == nil, false
-		if first {
-			s.seen = make([]ticketing.WatchedState, len(s.watched))
-		}
+		now := make([]ticketing.WatchedState, len(s.watched))
 		for i, one := range s.watched {
-			state := states[index[one]]
-			if first {
-				// What has no time may have changed since the page was made: the page is loaded once more.
-				changed = changed || s.since.IsZero() || state.Undated || state.ChangedAt.After(s.since.Add(-watchSlack))
-			} else {
-				changed = changed || state.Version != s.seen[i].Version
-			}
-			s.seen[i] = state
+			now[i] = states[index[one]]
 		}
+		changed := s.seen == nil && s.missed(now)
+		for i, state := range s.seen {
+			changed = changed || state.Version != now[i].Version
+		}
+		s.seen = now
 		// The dispatch adds a sale to the sums some moments after its commit. So a page is signalled once more.
 		changed, s.again = changed || s.again, changed && slices.ContainsFunc(s.watched, isMoney)
 		if changed {
@@ -205,6 +201,15 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 		}
 	}
 	return nil
+}
+
+// missed reports whether a page may not show the state of when its stream opened. The sums of a sale that the page shows
+// may come a moment later, so a page that was made right after a change has missed it, too.
+func (s *stream) missed(now []ticketing.WatchedState) bool {
+	return s.since.IsZero() || s.state != "" && s.state != stateOf(now) ||
+		slices.ContainsFunc(now, func(state ticketing.WatchedState) bool {
+			return s.state == "" && state.Undated || state.ChangedAt.After(s.since.Add(-watchSlack))
+		})
 }
 
 // checkSessions ends the streams of ended sessions. It asks once for all of them, and once more for each person whose

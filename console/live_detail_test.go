@@ -2,7 +2,9 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,59 @@ func TestStreamSaysWhatChangedBeforeItOpened(t *testing.T) {
 	}
 	for _, f := range feeds {
 		ok.Equal(f.next(), somethingChanged)
+	}
+}
+
+// stream returns the address of the stream of a page that is made now.
+func (s *shop) stream(t *testing.T, who, path string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(s.get(t, who, path).text, `hx-sse:connect="`)
+	is.New(t).True(ok)
+	address, _, _ := strings.Cut(rest, `"`)
+	return html.UnescapeString(address)
+}
+
+// openAt opens the stream at an address.
+func (s *shop) openAt(t *testing.T, who, address string) *feed {
+	t.Helper()
+	return s.send(t, who, s.request(t, http.MethodGet, address, nil)).opened(t)
+}
+
+// TestStreamSaysThatAWalletWasSuspendedBeforeItOpened suspends a wallet between the making of a page and the opening of
+// its stream. A suspension changes no time of the wallet, so only the state that the page carries shows it.
+func TestStreamSaysThatAWalletWasSuspendedBeforeItOpened(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.sell(t)
+	s.count(t)
+	s.books.Clock.Advance(time.Minute)
+	address := s.stream(t, viewer, overviewPath)
+	_, err := s.staff.SuspendWallet(t.Context(), s.company, "EARNINGS")
+	ok.NoErr(err)
+	ok.Equal(s.openAt(t, viewer, address).next(), somethingChanged)
+	ok.Equal(s.get(t, viewer, overviewPath+"/live?state="+strings.Repeat("0", 2000)).StatusCode, http.StatusOK)
+}
+
+// TestStreamSaysNothingBeforeAChange opens the streams of pages that show the state of now, each beside one that does
+// not know what its page shows. Only the second is signalled.
+func TestStreamSaysNothingBeforeAChange(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	order := s.sell(t)
+	s.count(t)
+	s.books.Clock.Advance(time.Minute)
+	order1 := orders + "/" + order.ID.String()
+	for who, paths := range map[string][]string{owner: {s.at(), order1, overviewPath}, chief: {"/platform"}} {
+		for _, path := range paths {
+			f := s.openAt(t, who, s.stream(t, who, path))
+			r := s.request(t, http.MethodGet, path+"/live", nil)
+			ok.Equal(s.send(t, who, r).opened(t).next(), somethingChanged)
+			_, err := s.Accounts().EndSessions(t.Context(), s.users[who])
+			ok.NoErr(err)
+			ok.Equal(f.next(), somethingChanged) // path: the end of the session
+			ok.Equal(f.next(), sessionOver)
+			s.signIn(t, who)
+		}
 	}
 }
 

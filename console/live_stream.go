@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"io"
 	"net/http"
 	"strconv"
@@ -74,7 +76,37 @@ func (c *call) streamOf(p *page) string {
 	if len(c.watched(p)) == 0 {
 		return ""
 	}
-	return c.expand(p.path) + streamPath + "?since=" + strconv.FormatInt(c.now.UnixMilli(), 10)
+	path := c.expand(p.path) + streamPath + "?since=" + strconv.FormatInt(c.now.UnixMilli(), 10)
+	if c.state != "" {
+		path += "&state=" + c.state
+	}
+	return path
+}
+
+// readState reads the state of what changes on a page, before the content of the page is read. So a change that the page
+// does not show is noticed when its stream opens, even one without a time. A page that opens no stream needs no state.
+func (c *call) readState(ctx context.Context, p *page) error {
+	watched := c.watched(p)
+	if len(watched) == 0 || c.exchange.api || c.r.Header.Get(refreshHeader) != "" || c.r.URL.Query().Has("cursor") {
+		return nil
+	}
+	states, err := c.exchange.svc.Watch(ctx, watched)
+	if err != nil {
+		return err
+	}
+	c.state = stateOf(states)
+	return nil
+}
+
+// stateOf returns a text that identifies the states of all topics of a page.
+func stateOf(states []ticketing.WatchedState) string {
+	var versions []byte
+	for _, one := range states {
+		versions = binary.BigEndian.AppendUint64(versions, one.Version)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(versions) // A hash accepts everything.
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // openStream responds to a GET of the stream of a page, for those who may see the page.
@@ -86,11 +118,12 @@ func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
 	if err := c.permit(p); err != nil {
 		return answer{}, err
 	}
-	if err := c.readQuery([]string{"since"}); err != nil {
+	if err := c.readQuery([]string{"since", "state"}); err != nil {
 		return answer{}, err
 	}
 	s := &stream{
 		user: x.visitor.userID, session: x.visitor.sessionID, secret: x.visitor.secret, watched: c.watched(p),
+		state: c.query("state"),
 	}
 	if len(s.watched) == 0 {
 		return answer{}, errNoPage

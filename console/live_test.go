@@ -171,7 +171,7 @@ func TestStreamIsForThoseWhoMaySeeItsPage(t *testing.T) {
 	ok.Equal(s.do(t, owner, r).StatusCode, http.StatusMisdirectedRequest)
 }
 
-// TestStreamsAreLimited opens as many streams as a process has, of which a person has a part.
+// TestStreamsAreLimited opens as many streams as a process has, of which a person has a part. Each of them is signalled.
 func TestStreamsAreLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves five hundred connections out")
@@ -186,6 +186,14 @@ func TestStreamsAreLimited(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	t.Logf("%d streams: %d bytes each, with the client's side of them", len(feeds),
 		(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/uint64(len(feeds)))
+	s.credited(t, s.company)
+	began := time.Now()
+	all(feeds, func(f *feed) {
+		if event := f.next(); event != somethingChanged {
+			t.Errorf("a stream says %q", event)
+		}
+	})
+	t.Logf("all of them were signalled %v after the commit", time.Since(began).Round(time.Millisecond))
 	full := s.listen(t, owner, liveOverview)
 	ok.Equal(full.StatusCode, http.StatusServiceUnavailable)
 	ok.Equal(full.Header.Get("Retry-After"), "30")

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/floatgate/ticketing"
 )
 
@@ -102,15 +100,12 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	if shown.title != "" {
 		f.Title = shown.title
 	}
-	if shown.accent == "" && p.scope == scopeCompany {
-		color, err := c.accent(ctx)
-		if err != nil {
-			return answer{}, err
-		}
-		shown.accent = color
+	if err := c.readSurroundings(ctx, p); err != nil {
+		return answer{}, err
 	}
-	if isReadable(shown.accent) {
-		f.Accent = strings.TrimPrefix(strings.ToLower(shown.accent), "#")
+	f.IsStaff = c.around.isStaff
+	if accent := cmp.Or(shown.accent, c.around.accent); isReadable(accent) {
+		f.Accent = strings.TrimPrefix(strings.ToLower(accent), "#")
 	}
 	name := p.template
 	if after == nil {
@@ -126,7 +121,6 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	}
 	f.Nav = c.navigation(p)
 	f.nameCompany()
-	f.IsStaff = p.scope != scopeSelf && c.actor.CompanyID == uuid.Nil || x.isStaff(ctx)
 	text, err := x.execute(name, f)
 	return answer{status: http.StatusOK, contentType: htmlType, body: text, images: shown.images}, err
 }

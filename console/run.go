@@ -71,8 +71,11 @@ func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 }
 
 // enter returns the call of the person in a scope: what they may do there by their current role. A company that they
-// are not a member of is NOT_FOUND, like one that does not exist.
-func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
+// are not a member of is NOT_FOUND, like one that does not exist. The functions beside are called with the call when its
+// actor is known, and may run concurrently with the rest.
+func (x *exchange) enter(
+	ctx context.Context, in scope, beside ...func(context.Context, *call) error,
+) (*call, error) {
 	c := &call{console: x.console, exchange: x, r: x.r, visitor: x.visitor, now: x.began, ids: map[string]uuid.UUID{}}
 	for name := range strings.SplitSeq(x.route.pattern, "/") {
 		name, isVariable := strings.CutPrefix(strings.TrimSuffix(name, "}"), "{")
@@ -105,13 +108,17 @@ func (x *exchange) enter(ctx context.Context, in scope) (*call, error) {
 		return nil, err
 	}
 	c.operator = x.svc.As(c.actor)
-	if in != scopeCompany {
-		return c, nil
+	var reads []func(context.Context) error
+	for _, read := range beside {
+		reads = append(reads, func(ctx context.Context) error { return read(ctx, c) })
 	}
-	reads := []func(context.Context) error{func(ctx context.Context) (err error) {
+	if in != scopeCompany {
+		return c, together(ctx, reads...)
+	}
+	reads = append(reads, func(ctx context.Context) (err error) {
 		c.caller, err = x.accounts.Caller(ctx, c.companyID, x.visitor.userID)
 		return err
-	}}
+	})
 	if holds(c.actor, ticketing.PermissionKYBRead) {
 		reads = append(reads, func(ctx context.Context) (err error) {
 			c.company, err = c.operator.GetCompany(ctx, c.companyID)
@@ -215,7 +222,7 @@ func (x *exchange) refuse(ctx context.Context, c *call, a *act, form url.Values,
 	if x.api || shown == nil || shown.Code == ticketing.CodeSignInRequired || c.permit(p) != nil {
 		return answer{}, err
 	}
-	loaded, loadErr := p.load(ctx, c)
+	loaded, loadErr := x.load(ctx, c, p)
 	if loadErr != nil {
 		return answer{}, err // The page itself cannot be shown, so the first error is the response.
 	}

@@ -34,6 +34,9 @@ type AuditReader interface {
 	// ListAudit returns actions of the audit log, newest first; actions of the same time are ordered by id, highest first.
 	// It reads no more actions than it returns, whatever the query selects by.
 	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
+	// NewestAudit returns the position of the newest action about each company, in the order of the companies, or the zero
+	// position where there is none. It reads one action for each of them.
+	NewestAudit(ctx context.Context, companies []uuid.UUID) ([]Position, error)
 }
 
 // AuditWriter writes the audit log.

@@ -124,9 +124,10 @@ type InventoryReader interface {
 	// ListBatches returns the batches of an event, open or not, by tier in the order of CountTiers, then position: at
 	// most limit.
 	ListBatches(ctx context.Context, event EventRef, limit int) ([]Batch, error)
-	// CountEvents returns the totals of events of a company, in the order of the events, and the zero record for an event
-	// without batches. Its cost depends on their batches, not on how many admissions were ever sold.
-	CountEvents(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]EventCount, error)
+	// CountEvents returns the totals of events, which may be of several companies, in the order of the events, and the
+	// zero record for an event without batches. Its cost depends on their batches, not on how many admissions were ever
+	// sold.
+	CountEvents(ctx context.Context, events []EventRef) ([]EventCount, error)
 	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, by
 	// tier, then price. Both are of one moment.
 	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)

@@ -52,6 +52,16 @@ type SalesSumQuery struct {
 	Bounds []time.Time
 }
 
+// PlatformTotals are totals of the sums of all companies.
+type PlatformTotals struct {
+	// Periods are the totals of all companies in each period, by time, as [SalesReader.SalesSums] has them for one
+	// company. Of its reference a total has only At.
+	Periods []SalesSum
+	// Sellers are the totals of the companies that sold, refunded or admitted something within the bounds. They are ordered
+	// by gross, the highest first, then by the company's id. Of its reference a total has only CompanyID.
+	Sellers []SalesSum
+}
+
 // SalesProgress is how far a company's sums are complete. The sums contain everything that happened with an order whose
 // number is above Uncounted, except what a fact stands for that is not dispatched. They contain nothing of the other
 // orders.
@@ -82,15 +92,11 @@ type SalesReader interface {
 	// zero record where nothing is kept.
 	SalesTotals(ctx context.Context, companyID uuid.UUID, events []uuid.UUID, from, to time.Time) ([]SalesSum, error)
 	// EventSums returns the sum of all time of each event, in the order of the events, or the zero record where none is
-	// kept.
-	EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]SalesSum, error)
-	// PlatformSums returns the totals of all companies in each period between two bounds, as SalesSums does for one
-	// company. Of its reference a total has only At. Companies whose progress is [SalesReset] are left out.
-	PlatformSums(ctx context.Context, bounds []time.Time) ([]SalesSum, error)
-	// LargestSellers returns the totals of the companies that sold, refunded or admitted something in the intervals at or
-	// after from and before to. They are ordered by gross, the highest first, then by the company's id. Of its reference a
-	// total has only CompanyID. Companies whose progress is [SalesReset] are left out.
-	LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]SalesSum, error)
+	// kept. The events may be of several companies.
+	EventSums(ctx context.Context, events []EventRef) ([]SalesSum, error)
+	// PlatformSums returns the totals of all companies between bounds such as those of a [SalesSumQuery], with at most as
+	// many sellers as given. It reads each sum once. Companies whose progress is [SalesReset] are left out.
+	PlatformSums(ctx context.Context, bounds []time.Time, sellers int) (PlatformTotals, error)
 	// ListSalesSums returns a company's sums after one of them, by event, tier and time. The zero reference is the
 	// beginning.
 	ListSalesSums(ctx context.Context, after SalesSumRef, limit int) ([]SalesSum, error)

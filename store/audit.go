@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"math"
 	"time"
 
@@ -61,6 +62,35 @@ func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]drive
 		query.Where("at >= ?", integer(ask.Since.UnixMilli()))
 	}
 	return find(ctx, s, "ListAudit", auditModel.record, query)
+}
+
+// NewestAudit finds the last entry of each company by its key.
+func (s *session) NewestAudit(ctx context.Context, companies []uuid.UUID) ([]driver.Position, error) {
+	type newest struct {
+		companyID uuid.UUID
+		at        driver.Position
+	}
+	scan := func(row *sql.Rows, n *newest) error {
+		return row.Scan((*id)(&n.companyID), (*moment)(&n.at.At), (*id)(&n.at.ID))
+	}
+	found, err := findByRefs(companies, func(n newest) uuid.UUID { return n.companyID },
+		func(companies []uuid.UUID) ([]newest, error) {
+			of := companyOf{"c.id", companies}
+			last := func(column string) string {
+				return "(SELECT a." + column + ` FROM ticketing_audit_entries a WHERE a.company_id = ?
+					ORDER BY a.at DESC, a.id DESC LIMIT 1)`
+			}
+			return query(ctx, s, "NewestAudit", scan, "SELECT c.id, "+last("at")+", "+last("id")+`
+				FROM ticketing_companies c WHERE ?`, of, of, inIDs("c.id", companies))
+		})
+	if err != nil {
+		return nil, err
+	}
+	positions := make([]driver.Position, len(found))
+	for i, one := range found {
+		positions[i] = one.at
+	}
+	return positions, nil
 }
 
 // AppendAudit inserts audit records. A trigger refuses to change or remove one.

@@ -65,9 +65,10 @@ type traits struct {
 	// byCodePoint follows a text column in a query that uses an index by code point, where the column itself has the
 	// order of the database's locale.
 	byCodePoint string
-	// companySums joins each company with its sums of a period, as FROM and WHERE. Its arguments are the event, the
-	// beginning and the end of the period, and the progress of the companies that are left out.
-	companySums string
+	// platformSums adds up the sums of each company by period: company_id, at and the columns of a sum. Its arguments are
+	// the period of a time, the event, the beginning and the end of all periods, and the progress of the companies that
+	// are left out.
+	platformSums string
 }
 
 // notReset is the condition that the sums of a company are valid.

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -59,36 +57,37 @@ func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit 
 		event.CompanyID, event.ID, max(limit, 0))
 }
 
-// CountEvents adds up the batches of each event. It reads each event on its own: for a list of events PostgreSQL may
+// CountEvents adds up the batches of each event. It looks each event up on its own: for a list of events PostgreSQL may
 // read the batches of all events.
-func (s *session) CountEvents(
-	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
-) ([]driver.EventCount, error) {
-	scan := func(row *sql.Rows, c *driver.EventCount) error {
-		return row.Scan((*id)(&c.EventID), &c.Total, &c.Sold, &c.Available, &c.Paused)
-	}
-	return findByRefs(events, func(c driver.EventCount) uuid.UUID { return c.EventID },
-		func(events []uuid.UUID) (all []driver.EventCount, err error) {
-			for some := range slices.Chunk(events, maxTotals) {
-				text := strings.Repeat(" UNION ALL "+countOfEvent, len(some))[len(" UNION ALL "):]
-				var args []any
-				for _, event := range some {
-					args = append(args, companyID, event)
-				}
-				found, err := query(ctx, s, "CountEvents", scan, text, args...)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, found...)
-			}
-			return all, nil
-		})
-}
+func (s *session) CountEvents(ctx context.Context, events []driver.EventRef) ([]driver.EventCount, error) {
+	type count struct {
+		driver.EventCount
 
-const countOfEvent = `SELECT event_id, CAST(SUM(quantity) AS BIGINT), CAST(SUM(sold) AS BIGINT),
-	CAST(COALESCE(SUM(CASE WHEN status = 'AVAILABLE' THEN quantity - sold END), 0) AS BIGINT),
-	CAST(COALESCE(SUM(CASE WHEN status = 'PAUSED' THEN quantity - sold END), 0) AS BIGINT)
-	FROM ticketing_inventory_batches WHERE company_id = ? AND event_id = ? GROUP BY event_id`
+		companyID uuid.UUID
+	}
+	scan := func(row *sql.Rows, c *count) error {
+		return row.Scan((*id)(&c.companyID), (*id)(&c.EventID), &c.Total, &c.Sold, &c.Available, &c.Paused)
+	}
+	counts, err := findByRefs(events, func(c count) driver.EventRef {
+		return driver.EventRef{CompanyID: c.companyID, ID: c.EventID}
+	}, func(events []driver.EventRef) ([]count, error) {
+		return query(ctx, s, "CountEvents", scan, `SELECT b.company_id, b.event_id, CAST(SUM(b.quantity) AS BIGINT),
+			CAST(SUM(b.sold) AS BIGINT),
+			CAST(COALESCE(SUM(CASE WHEN b.status = 'AVAILABLE' THEN b.quantity - b.sold END), 0) AS BIGINT),
+			CAST(COALESCE(SUM(CASE WHEN b.status = 'PAUSED' THEN b.quantity - b.sold END), 0) AS BIGINT)
+			FROM ? GROUP BY b.company_id, b.event_id`,
+			keyedRows{table: "ticketing_inventory_batches b", set: newSet("company_id, event_id", events,
+				func(e driver.EventRef) []any { return []any{e.CompanyID, e.ID} })})
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]driver.EventCount, len(counts))
+	for i, one := range counts {
+		found[i] = one.EventCount
+	}
+	return found, nil
+}
 
 // PriceList returns the status of an event and the prices on sale, by tier, then price.
 func (s *session) PriceList(

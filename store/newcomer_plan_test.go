@@ -258,8 +258,14 @@ func askMany(tb testing.TB, s driver.Store) {
 		is.NoErr(err)
 		_, err = tx.ListBatches(ctx, events[0], 1000)
 		is.NoErr(err)
-		_, err = tx.CountEvents(ctx, company, []uuid.UUID{events[0].ID, events[1].ID})
-		is.NoErr(err)
+		for _, some := range [][]driver.EventRef{events, events[:1], {events[0], {CompanyID: number(2), ID: number(9)}}} {
+			_, err = tx.CountEvents(ctx, some)
+			is.NoErr(err)
+		}
+		for _, some := range [][]uuid.UUID{{company}, {company, number(2)}} {
+			_, err = tx.NewestAudit(ctx, some)
+			is.NoErr(err)
+		}
 		_, err = tx.CountTiers(ctx, events[0], []string{"Regular", "VIP"})
 		is.NoErr(err)
 		_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})

@@ -178,8 +178,17 @@ func askAll(tb testing.TB, s driver.Store) {
 			},
 			func() error { _, err := tx.CountTiers(ctx, event, nil); return err },
 			func() error { _, err := tx.ListBatches(ctx, event, limit); return err },
-			func() error { _, err := tx.CountEvents(ctx, company, []uuid.UUID{event.ID}); return err },
-			func() error { _, err := tx.CountEvents(ctx, company, []uuid.UUID{event.ID, number(9)}); return err },
+			func() error { _, err := tx.CountEvents(ctx, []driver.EventRef{event}); return err },
+			func() error {
+				_, err := tx.CountEvents(ctx, []driver.EventRef{event, {CompanyID: company, ID: number(9)}})
+				return err
+			},
+			func() error {
+				_, err := tx.CountEvents(ctx, []driver.EventRef{event, {CompanyID: number(2), ID: number(9)}})
+				return err
+			},
+			func() error { _, err := tx.NewestAudit(ctx, []uuid.UUID{company}); return err },
+			func() error { _, err := tx.NewestAudit(ctx, []uuid.UUID{company, number(2)}); return err },
 			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error { _, err := tx.PriceList(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error {

@@ -244,15 +244,18 @@ func tooOld(version int) error {
 // traits differ on a distributed database, which must see the company of each statement to find its node.
 func (e *postgresEngine) traits() traits {
 	// The subquery reads the sums of each company by their key: for a join the planner may read those of all events. Citus
-	// allows no OFFSET there.
-	sums := ` FROM ticketing_companies c CROSS JOIN LATERAL (SELECT * FROM ticketing_sales_sums t
+	// allows no groups there.
+	const ofCompany = ` FROM ticketing_sales_sums t
 		WHERE t.company_id = c.id AND t.event_id = ? AND t.tier = '' AND t.at >= ? AND t.at < ?`
-	if !e.distributed {
-		sums += " OFFSET 0"
+	sums := "SELECT c.id AS company_id, s.* FROM ticketing_companies c CROSS JOIN LATERAL (SELECT ? AS at, " + salesSums +
+		ofCompany + " GROUP BY 1) s" + notReset
+	if e.distributed {
+		sums = "SELECT c.id AS company_id, ? AS at, " + salesSums +
+			" FROM ticketing_companies c CROSS JOIN LATERAL (SELECT *" + ofCompany + ") s" + notReset + " GROUP BY 1, 2"
 	}
 	return traits{
-		companySums: sums + ") s" + notReset,
-		migrations:  "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
+		platformSums: sums,
+		migrations:   "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
 		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
 		skipLocked: rowLock + " SKIP LOCKED", byCodePoint: ` COLLATE "C"`,
 		folded: func(column string) string { return "substr(lower(" + column + ` COLLATE "C"), 1, 60)` },

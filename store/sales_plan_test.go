@@ -42,11 +42,13 @@ func salesReads(ctx context.Context, tx driver.ReadTx) error {
 	} {
 		asked(tx.SalesSums(ctx, query))
 	}
-	asked(tx.PlatformSums(ctx, bounds))
-	asked(tx.LargestSellers(ctx, from, to, limit))
+	asked(tx.PlatformSums(ctx, bounds, limit))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 2)}, from, to))
 	asked(tx.SalesTotals(ctx, company, []uuid.UUID{number(base + 1), number(base + 2)}, from, to))
-	asked(tx.EventSums(ctx, company, []uuid.UUID{number(base + 1), number(base + 2)}))
+	events := []driver.EventRef{{CompanyID: company, ID: number(base + 1)}, {CompanyID: company, ID: number(base + 2)}}
+	asked(tx.EventSums(ctx, events[:1]))
+	asked(tx.EventSums(ctx, events))
+	asked(tx.EventSums(ctx, append(events, driver.EventRef{CompanyID: number(2), ID: number(9)})))
 	asked(tx.ListSalesSums(ctx, driver.SalesSumRef{CompanyID: company, EventID: number(base + 1), At: from}, limit))
 	asked(tx.UnindexedOrders(ctx, driver.UnindexedQuery{CompanyID: company, Above: 1003, Through: 1900, Before: to}))
 	asked(tx.SalesProgress(ctx, []uuid.UUID{company}))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"math"
@@ -15,6 +16,9 @@ import (
 )
 
 const (
+	// salesSums are the columns of a sum that are added up, each under its own name.
+	salesSums = `sum(orders) AS orders, sum(admissions) AS admissions, sum(gross) AS gross,
+	sum(commission) AS commission, sum(refunded) AS refunded, sum(reversed) AS reversed, sum(admitted) AS admitted`
 	salesColumns = `company_id, event_id, tier, at, orders, admissions, gross, commission, refunded, reversed,
 	admitted`
 	openProgress = "ticketing_sales_progress_open"
@@ -122,12 +126,14 @@ func (s *session) SalesTotals(
 }
 
 // EventSums finds the sums of all time.
-func (s *session) EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]driver.SalesSum, error) {
-	return findByRefs(events, func(t driver.SalesSum) uuid.UUID { return t.EventID },
-		func(events []uuid.UUID) ([]driver.SalesSum, error) {
+func (s *session) EventSums(ctx context.Context, events []driver.EventRef) ([]driver.SalesSum, error) {
+	return findByRefs(events, func(t driver.SalesSum) driver.EventRef {
+		return driver.EventRef{CompanyID: t.CompanyID, ID: t.EventID}
+	},
+		func(events []driver.EventRef) ([]driver.SalesSum, error) {
 			return query(ctx, s, "EventSums", scanSales, "SELECT "+salesColumns+" FROM ?",
 				keyedRows{table: "ticketing_sales_sums s", set: newSet("company_id, event_id, tier, at", events,
-					func(event uuid.UUID) []any { return []any{companyID, event, "", allTime} })})
+					func(event driver.EventRef) []any { return []any{event.CompanyID, event.ID, "", allTime} })})
 		})
 }
 
@@ -139,32 +145,38 @@ const (
 		GROUP BY company_id, event_id`
 )
 
-// ofAll joins the companies with their sums of a period. It leaves out the sums of a company that is reset.
-func (s *session) ofAll(from, to time.Time) (text string, args []any) {
-	return s.store.engine.traits().companySums, []any{uuid.Nil, since(from), until(to), driver.SalesReset}
-}
-
-// PlatformSums adds up the sums of all companies.
-func (s *session) PlatformSums(ctx context.Context, bounds []time.Time) ([]driver.SalesSum, error) {
+// PlatformSums adds up the sums of each company in each period, and adds up the results by period and by company.
+func (s *session) PlatformSums(
+	ctx context.Context, bounds []time.Time, sellers int,
+) (all driver.PlatformTotals, err error) {
 	if len(bounds) < minBounds {
-		return nil, nil
+		return all, nil
 	}
 	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
-		return row.Scan(append([]any{(*moment)(&sum.At)}, figuresOf(sum)...)...)
+		return row.Scan(append([]any{(*id)(&sum.CompanyID), (*moment)(&sum.At)}, figuresOf(sum)...)...)
 	}
-	text, args := s.ofAll(bounds[0], bounds[len(bounds)-1])
-	return query(ctx, s, "PlatformSums", scan, "SELECT ?, "+salesTotals+text+" GROUP BY 1 ORDER BY 1",
-		append([]any{timeOf(bounds)}, args...)...)
-}
-
-// LargestSellers adds up the sums of each company and sorts the companies.
-func (s *session) LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]driver.SalesSum, error) {
-	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
-		return row.Scan(append([]any{(*id)(&sum.CompanyID)}, figuresOf(sum)...)...)
+	found, err := query(ctx, s, "PlatformSums", scan, "WITH sums AS MATERIALIZED ("+
+		s.store.engine.traits().platformSums+`)
+		SELECT CAST(NULL AS UUID), at, `+salesTotals+` FROM sums GROUP BY at
+		UNION ALL SELECT * FROM (SELECT company_id, CAST(NULL AS BIGINT), `+salesTotals+` FROM sums
+			GROUP BY company_id ORDER BY sum(gross) DESC, company_id LIMIT ?) AS sellers`,
+		timeOf(bounds), uuid.Nil, since(bounds[0]), bounds[len(bounds)-1].UnixMilli(), driver.SalesReset, max(sellers, 0))
+	if err != nil {
+		return all, err
 	}
-	text, args := s.ofAll(from, to)
-	return query(ctx, s, "LargestSellers", scan,
-		"SELECT c.id, "+salesTotals+text+" GROUP BY 1 ORDER BY sum(gross) DESC, 1 LIMIT ?", append(args, max(limit, 0))...)
+	for _, sum := range found {
+		if sum.CompanyID == uuid.Nil {
+			all.Periods = append(all.Periods, sum)
+		} else {
+			all.Sellers = append(all.Sellers, sum)
+		}
+	}
+	// The order within a union is not kept.
+	slices.SortFunc(all.Periods, func(a, b driver.SalesSum) int { return a.At.Compare(b.At) })
+	slices.SortFunc(all.Sellers, func(a, b driver.SalesSum) int {
+		return cmp.Or(cmp.Compare(b.Gross, a.Gross), slices.Compare(a.CompanyID[:], b.CompanyID[:]))
+	})
+	return all, nil
 }
 
 // ListSalesSums returns a page of a company's sums, by their keys.

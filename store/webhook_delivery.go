@@ -139,16 +139,19 @@ func (s *session) ListMessageDeliveries(
 		companyID, messageID, max(limit, 0))
 }
 
-// companyOf is the company of an endpoint e of some companies. For one company it is the value, so that a cluster sends
-// the query only to the node of that company.
-type companyOf []uuid.UUID
+// companyOf is the column that has one of some companies. For one company it is the value, so that a cluster sends the
+// query only to the node of that company.
+type companyOf struct {
+	column    string
+	companies []uuid.UUID
+}
 
 func (c companyOf) appendTo(to *builder) {
-	if len(c) == 1 {
-		to.value(c[0])
+	if len(c.companies) == 1 {
+		to.value(c.companies[0])
 		return
 	}
-	to.add("e.company_id")
+	to.add(c.column)
 }
 
 // EndpointHealth returns the health of the endpoints of companies. Each count is a subquery that reads the first rows
@@ -173,7 +176,7 @@ func (s *session) EndpointHealth(
 		return slices.Compare(a[:], b[:])
 	})
 	err = inParts(companies, func(companies []uuid.UUID) error {
-		of := companyOf(companies)
+		of := companyOf{"e.company_id", companies}
 		found, err := query(ctx, s, "EndpointHealth", scan, `SELECT e.company_id, e.number,
 			(SELECT d.finished_at`+to(finalDeliveries)+`'SUCCEEDED' AND d.finished_at IS NOT NULL
 				ORDER BY d.finished_at DESC LIMIT 1),

@@ -63,6 +63,18 @@ func (r reading) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driv
 	})
 }
 
+func (r reading) NewestAudit(ctx context.Context, companies []uuid.UUID) ([]driver.Position, error) {
+	return ask(ctx, r, func(s *state) []driver.Position {
+		return each(companies, func(company uuid.UUID) driver.Position {
+			of, ok := s.audit.lists[auditFilter{companyID: company}]
+			if company == uuid.Nil || !ok || len(of.keys) == 0 { // The list of no company has the actions about all.
+				return driver.Position{}
+			}
+			return of.keys[len(of.keys)-1].position
+		})
+	})
+}
+
 func (tx *updating) AppendAudit(ctx context.Context, acts []driver.AuditEntry) error {
 	return tx.write(ctx, func(s *state, u *undo) error {
 		for _, act := range acts {

@@ -164,14 +164,8 @@ func (r reading) ListBatches(ctx context.Context, event driver.EventRef, limit i
 	})
 }
 
-func (r reading) CountEvents(
-	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
-) ([]driver.EventCount, error) {
-	return ask(ctx, r, func(s *state) []driver.EventCount {
-		return each(events, func(id uuid.UUID) driver.EventCount {
-			return s.inventory.countEvent(driver.EventRef{CompanyID: companyID, ID: id})
-		})
-	})
+func (r reading) CountEvents(ctx context.Context, events []driver.EventRef) ([]driver.EventCount, error) {
+	return ask(ctx, r, func(s *state) []driver.EventCount { return each(events, s.inventory.countEvent) })
 }
 
 // countEvent returns the totals of an event's batches.

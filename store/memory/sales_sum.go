@@ -110,10 +110,10 @@ func (r reading) SalesTotals(
 	})
 }
 
-func (r reading) EventSums(ctx context.Context, companyID uuid.UUID, events []uuid.UUID) ([]driver.SalesSum, error) {
+func (r reading) EventSums(ctx context.Context, events []driver.EventRef) ([]driver.SalesSum, error) {
 	return ask(ctx, r, func(s *state) []driver.SalesSum {
-		return each(events, func(event uuid.UUID) driver.SalesSum {
-			return s.sales.byRef[driver.SalesSumRef{CompanyID: companyID, EventID: event}]
+		return each(events, func(event driver.EventRef) driver.SalesSum {
+			return s.sales.byRef[driver.SalesSumRef{CompanyID: event.CompanyID, EventID: event.ID}]
 		})
 	})
 }
@@ -131,35 +131,33 @@ func (s *state) ofAll(from, to time.Time) []driver.SalesSum {
 	return found
 }
 
-func (r reading) PlatformSums(ctx context.Context, bounds []time.Time) ([]driver.SalesSum, error) {
-	return ask(ctx, r, func(s *state) []driver.SalesSum {
+func (r reading) PlatformSums(
+	ctx context.Context, bounds []time.Time, sellers int,
+) (driver.PlatformTotals, error) {
+	return ask(ctx, r, func(s *state) driver.PlatformTotals {
 		if len(bounds) <= 1 {
-			return nil
+			return driver.PlatformTotals{}
 		}
 		sums := s.ofAll(bounds[0], bounds[len(bounds)-1])
+		var all driver.PlatformTotals
+		for _, sum := range sums {
+			sum.At = time.Time{}
+			if last := len(all.Sellers) - 1; last >= 0 && all.Sellers[last].CompanyID == sum.CompanyID {
+				all.Sellers[last] = added(all.Sellers[last], sum)
+				continue
+			}
+			all.Sellers = append(all.Sellers, sum)
+		}
+		slices.SortFunc(all.Sellers, func(a, b driver.SalesSum) int {
+			return cmp.Or(cmp.Compare(b.Gross, a.Gross), compareIDs(a.CompanyID, b.CompanyID))
+		})
+		all.Sellers = all.Sellers[:min(max(sellers, 0), len(all.Sellers))]
 		for i := range sums {
 			sums[i].CompanyID = uuid.Nil
 		}
 		slices.SortStableFunc(sums, func(a, b driver.SalesSum) int { return a.At.Compare(b.At) })
-		return totalsOf(sums, bounds)
-	})
-}
-
-func (r reading) LargestSellers(ctx context.Context, from, to time.Time, limit int) ([]driver.SalesSum, error) {
-	return ask(ctx, r, func(s *state) []driver.SalesSum {
-		var totals []driver.SalesSum
-		for _, sum := range s.ofAll(from, to) {
-			sum.At = time.Time{}
-			if last := len(totals) - 1; last >= 0 && totals[last].CompanyID == sum.CompanyID {
-				totals[last] = added(totals[last], sum)
-				continue
-			}
-			totals = append(totals, sum)
-		}
-		slices.SortFunc(totals, func(a, b driver.SalesSum) int {
-			return cmp.Or(cmp.Compare(b.Gross, a.Gross), compareIDs(a.CompanyID, b.CompanyID))
-		})
-		return totals[:min(max(limit, 0), len(totals))]
+		all.Periods = totalsOf(sums, bounds)
+		return all
 	})
 }
 

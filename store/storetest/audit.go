@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,6 +45,7 @@ func auditChecks() []Check {
 	return []Check{
 		{"audit/list is in order and in pages", grounded(auditListed)},
 		{"audit/list is in order and in pages under every filter", grounded(auditFiltered)},
+		{"audit/the newest of companies", grounded(newestAudit)},
 		{"audit/times are kept in UTC with milliseconds", grounded(auditTimed)},
 	}
 }
@@ -157,6 +159,28 @@ func auditFiltered(ctx context.Context, s driver.Store) error {
 		return want("from a position after the span", acts[9:10]).from(tx.ListAudit(ctx, driver.AuditQuery{
 			Until: at(600), After: driver.Position{At: at(800), ID: id(1)}, Limit: 1,
 		}))
+	})
+}
+
+// newestAudit appends actions of two companies and of none, of which the newest are not appended last.
+func newestAudit(ctx context.Context, s driver.Store) error {
+	acts := []driver.AuditEntry{
+		newAuditEntry(companyA, 40, at(200)), newAuditEntry(companyA, 15, at(200)), newAuditEntry(companyA, 90, at(100)),
+		newAuditEntry(companyB, 60, at(300)), newAuditEntry(companyB, 95, at(299)), newAuditEntry(uuid.Nil, 99, at(400)),
+	}
+	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.AppendAudit(ctx, acts) })
+	if err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	ofA, ofB := driver.Position{At: at(200), ID: id(40)}, driver.Position{At: at(300), ID: id(60)}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("in the order of the companies", []driver.Position{ofB, {}, ofA, {}, ofB}).
+				from(tx.NewestAudit(ctx, []uuid.UUID{companyB, id(99), companyA, {}, companyB})),
+			want("of one", []driver.Position{ofA}).from(tx.NewestAudit(ctx, []uuid.UUID{companyA})),
+			want("of one that does not exist", []driver.Position{{}}).from(tx.NewestAudit(ctx, []uuid.UUID{id(99)})),
+			want("of none", []driver.Position{}).from(tx.NewestAudit(ctx, nil)),
+		)
 	})
 }
 

@@ -61,6 +61,10 @@ func brokenReads() []broken {
 			reading(func(tx driver.ReadTx) driver.ReadTx { return cancelledLeftOut{tx} }),
 		},
 		{
+			"counts events of the first company alone", "inventory/events are counted",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstOnly{tx} }),
+		},
+		{
 			"takes no tiers for all", "inventory/tiers are in order and of their event",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return allTiers{tx} }),
 		},
@@ -109,6 +113,10 @@ func brokenReads() []broken {
 		{"lists acts of one time twice", "audit/list is in order and in pages", reading(func(tx driver.ReadTx) driver.ReadTx {
 			return byTimeAlone{tx}
 		})},
+		{
+			"finds the newest of the first company alone", "audit/the newest of companies",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstOnly{tx} }),
+		},
 		{
 			"lists the acts of every actor", "audit/list is in order and in pages under every filter",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return anyActor{tx} }),
@@ -289,14 +297,38 @@ func (o openOnly) ListBatches(ctx context.Context, event driver.EventRef, limit 
 
 type cancelledLeftOut struct{ driver.ReadTx }
 
-func (c cancelledLeftOut) CountEvents(
-	ctx context.Context, companyID uuid.UUID, events []uuid.UUID,
-) ([]driver.EventCount, error) {
-	counts, err := c.ReadTx.CountEvents(ctx, companyID, events)
+func (c cancelledLeftOut) CountEvents(ctx context.Context, events []driver.EventRef) ([]driver.EventCount, error) {
+	counts, err := c.ReadTx.CountEvents(ctx, events)
 	for i, count := range counts {
 		counts[i].Total = count.Sold + count.Available + count.Paused
 	}
 	return counts, err
+}
+
+// firstOnly reads what several companies have for the first of them.
+type firstOnly struct{ driver.ReadTx }
+
+func ofFirst(events []driver.EventRef) []driver.EventRef {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].CompanyID = events[0].CompanyID
+	}
+	return events
+}
+
+func (f firstOnly) CountEvents(ctx context.Context, events []driver.EventRef) ([]driver.EventCount, error) {
+	return f.ReadTx.CountEvents(ctx, ofFirst(events))
+}
+
+func (f firstOnly) EventSums(ctx context.Context, events []driver.EventRef) ([]driver.SalesSum, error) {
+	return f.ReadTx.EventSums(ctx, ofFirst(events))
+}
+
+func (f firstOnly) NewestAudit(ctx context.Context, companies []uuid.UUID) ([]driver.Position, error) {
+	if len(companies) == 0 {
+		return f.ReadTx.NewestAudit(ctx, companies)
+	}
+	return f.ReadTx.NewestAudit(ctx, slices.Repeat(companies[:1], len(companies)))
 }
 
 type oldestFirst struct{ driver.ReadTx }

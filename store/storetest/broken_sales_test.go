@@ -25,6 +25,10 @@ func brokenSales() []broken {
 			reading(func(tx driver.ReadTx) driver.ReadTx { return doubleTotal{tx} }),
 		},
 		{
+			"finds the sums of the first company alone", "sums of sales/totals of events are aligned",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstOnly{tx} }),
+		},
+		{
 			"adds up what a rebuild removes", "sums of sales/those of all companies are added up",
 			writing(func(tx driver.Tx) driver.Tx { return neverReset{tx} }),
 		},

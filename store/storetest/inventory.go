@@ -265,14 +265,17 @@ func eventsCounted(ctx context.Context, s driver.Store) error {
 	}
 	first := driver.EventCount{EventID: eventA.ID, Total: 25, Sold: 9, Available: 6, Paused: 6}
 	other := driver.EventCount{EventID: second.ID, Total: 2, Sold: 1, Available: 1}
+	theirs := driver.EventCount{EventID: eventB.ID, Total: 9, Available: 9}
+	foreign := driver.EventRef{CompanyID: companyA, ID: eventB.ID}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 		return errors.Join(
 			want("in the order of the events", []driver.EventCount{other, {}, {}, first}).
-				from(tx.CountEvents(ctx, companyA, []uuid.UUID{second.ID, none.ID, eventB.ID, eventA.ID})),
-			want("one", []driver.EventCount{first}).from(tx.CountEvents(ctx, companyA, []uuid.UUID{eventA.ID})),
-			want("one of another company", []driver.EventCount{{}}).
-				from(tx.CountEvents(ctx, companyB, []uuid.UUID{eventA.ID})),
-			want("none", []driver.EventCount{}).from(tx.CountEvents(ctx, companyA, []uuid.UUID{})),
+				from(tx.CountEvents(ctx, []driver.EventRef{second, none, foreign, eventA})),
+			want("of several companies", []driver.EventCount{theirs, first, {}, theirs}).
+				from(tx.CountEvents(ctx, []driver.EventRef{eventB, eventA, foreign, eventB})),
+			want("one", []driver.EventCount{first}).from(tx.CountEvents(ctx, []driver.EventRef{eventA})),
+			want("one of another company", []driver.EventCount{{}}).from(tx.CountEvents(ctx, []driver.EventRef{foreign})),
+			want("none", []driver.EventCount{}).from(tx.CountEvents(ctx, nil)),
 		)
 	})
 }

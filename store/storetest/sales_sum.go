@@ -205,7 +205,10 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 	events := []uuid.UUID{eventA.ID, id(90), uuid.Nil, eventA.ID}
 	// The sum of all time is kept separately. No total of intervals contains it.
 	ever := total(eventA.ID, 7)
-	if err := update(ctx, s, addSales(ever)); err != nil {
+	theirs, everyone := ever, total(uuid.Nil, 1)
+	everyone.CompanyID = uuid.Nil
+	theirs.SalesSumRef = driver.SalesSumRef{CompanyID: companyB, EventID: eventB.ID}
+	if err := update(ctx, s, addSales(ever, theirs)); err != nil {
 		return err
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
@@ -218,17 +221,20 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 				from(tx.SalesTotals(ctx, companyA, events[:1], time.Time{}, quarter(3))),
 			want("of nothing", []driver.SalesSum(nil)).
 				from(tx.SalesTotals(ctx, companyA, nil, time.Time{}, time.Time{})),
-			want("the sums of all time", []driver.SalesSum{ever, {}, {}, ever}).from(tx.EventSums(ctx, companyA, events)),
+			want("the sums of all time", []driver.SalesSum{ever, {}, {}, theirs, ever}).from(tx.EventSums(ctx,
+				[]driver.EventRef{eventA, {CompanyID: companyA, ID: id(90)}, {CompanyID: companyB, ID: eventA.ID}, eventB, eventA})),
 			want("the intervals from the beginning", []driver.SalesSum{{
 				SalesSumRef: driver.SalesSumRef{CompanyID: companyA, EventID: eventA.ID}, Orders: 3,
 				Admissions: 3 * of.Admissions, Gross: 3 * of.Gross, Commission: 9, Refunded: 12, Reversed: 15, Admitted: 18,
 			}}).from(tx.SalesSums(ctx, driver.SalesSumQuery{
 				CompanyID: companyA, EventID: eventA.ID, Bounds: []time.Time{{}, quarter(9)},
 			})),
-			want("those of another company", []driver.SalesSum{{}}).from(tx.EventSums(ctx, companyB, events[:1])),
-			want("those of no events", []driver.SalesSum(nil)).from(tx.EventSums(ctx, companyA, nil)),
-			want("the totals of all companies", []driver.SalesSum{total(uuid.Nil, 1)}).
-				from(tx.LargestSellers(ctx, time.Time{}, time.Time{}, 9)),
+			want("those of another company", []driver.SalesSum{{}}).
+				from(tx.EventSums(ctx, []driver.EventRef{{CompanyID: companyB, ID: eventA.ID}})),
+			want("those of no events", []driver.SalesSum(nil)).from(tx.EventSums(ctx, nil)),
+			want("the totals of all companies", driver.PlatformTotals{
+				Periods: []driver.SalesSum{everyone}, Sellers: []driver.SalesSum{total(uuid.Nil, 1)},
+			}).from(tx.PlatformSums(ctx, []time.Time{{}, quarter(9)}, 9)),
 		)
 	})
 }
@@ -260,11 +266,13 @@ func platformSums(ctx context.Context, s driver.Store) error {
 		return func() error {
 			return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
 				return errors.Join(
-					want("by time", rows).from(tx.PlatformSums(ctx, bounds)),
-					want("by no time", []driver.SalesSum(nil)).from(tx.PlatformSums(ctx, bounds[:1])),
-					want("by gross", sellers).from(tx.LargestSellers(ctx, bounds[0], bounds[3], 9)),
-					want("the first", sellers[:1]).from(tx.LargestSellers(ctx, bounds[0], bounds[3], 1)),
-					want("of no time", []driver.SalesSum(nil)).from(tx.LargestSellers(ctx, quarter(90), quarter(91), 9)),
+					want("by time and by gross", driver.PlatformTotals{Periods: rows, Sellers: sellers}).
+						from(tx.PlatformSums(ctx, bounds, 9)),
+					want("the first", driver.PlatformTotals{Periods: rows, Sellers: sellers[:1]}).
+						from(tx.PlatformSums(ctx, bounds, 1)),
+					want("by no time", driver.PlatformTotals{}).from(tx.PlatformSums(ctx, bounds[:1], 9)),
+					want("of no time", driver.PlatformTotals{}).
+						from(tx.PlatformSums(ctx, []time.Time{quarter(90), quarter(91)}, 9)),
 				)
 			})
 		}
