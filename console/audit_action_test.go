@@ -82,6 +82,7 @@ func TestChangesAreReadable(t *testing.T) {
 	ok, s := is.New(t), newSite(t)
 	ctx := t.Context()
 	expires := s.clock.now().AddDate(1, 0, 0)
+	s.submit(t, "Adire Concerts Limited")
 	_, err := s.staff.ApproveVerification(ctx, s.company, ticketing.ApprovalParams{ExpiresAt: &expires})
 	ok.NoErr(err)
 	_, err = s.staff.CreditFloat(ctx, s.company, "bank-0001", 2_000_50)
@@ -99,6 +100,8 @@ func TestChangesAreReadable(t *testing.T) {
 		`>Credited Float</a>`,
 		`<th scope="row">Float</th><td><bdi>₦0.00</bdi></td><td><bdi>₦2,000.50</bdi></td>`,
 		`<th scope="row">Approval expires at</th><td><span class="none">–</span></td><td><time datetime="`,
+		`<th scope="row">Case</th><td><bdi>Unverified</bdi></td><td><bdi>Submitted</bdi></td>`,
+		`<th scope="row">Changed fields</th><td><bdi>Legal name</bdi><br><bdi>Registration number</bdi><br>`,
 		`<th scope="row">Earnings status</th><td><bdi>Active</bdi></td><td><bdi>Suspended</bdi></td>`,
 		// A new record has no column for earlier values.
 		`<th scope="row">Name</th><td><bdi>Web &lt;shop&gt;</bdi></td></tr>`,

@@ -142,7 +142,9 @@ func shownValueOf(name string, value json.RawMessage) shownValue {
 		return shownValue{ID: text}
 	}
 	switch name {
-	case "status", "role", "staffRole", "unit", "method", "verification", "floatStatus", "earningsStatus", "wallet":
+	case "facts":
+		return shownValue{Text: memberName(text)}
+	case "case", "status", "role", "staffRole", "unit", "method", "verification", "floatStatus", "earningsStatus", "wallet":
 		return shownValue{Text: formatWords(text)}
 	}
 	return shownValue{Text: text}

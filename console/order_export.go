@@ -8,6 +8,9 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
+// exportedOrders is how many orders are read at a time. More are faster, and need more memory.
+const exportedOrders = 250
+
 // orderExport is the export of a company's orders. It has the addresses of buyers, so it needs a recent sign-in.
 func orderExport() export {
 	return export{
@@ -32,7 +35,7 @@ func recordOrderExport(ctx context.Context, c *call) error {
 func exportOrders(_ context.Context, c *call) (rowPages, error) {
 	search, err := orderSearch(c)
 	return func(ctx context.Context, cursor string) ([][]string, string, error) {
-		search.PageParams = ticketing.PageParams{Cursor: cursor}
+		search.PageParams = ticketing.PageParams{Cursor: cursor, Limit: exportedOrders}
 		found, err := c.operator.ExportOrders(ctx, c.companyID, search)
 		return rowsOfAll(found.Items, orderRow), found.NextCursor, asPeriod(err)
 	}, err

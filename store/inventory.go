@@ -58,7 +58,7 @@ func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit 
 }
 
 // CountEvents adds up the batches of each event. It looks each event up on its own: for a list of events PostgreSQL may
-// read the batches of all events.
+// read the batches of all events. An event that is given twice must be looked up once, or it would count double.
 func (s *session) CountEvents(ctx context.Context, events []driver.EventRef) ([]driver.EventCount, error) {
 	type count struct {
 		driver.EventCount
@@ -76,7 +76,7 @@ func (s *session) CountEvents(ctx context.Context, events []driver.EventRef) ([]
 			CAST(COALESCE(SUM(CASE WHEN b.status = 'AVAILABLE' THEN b.quantity - b.sold END), 0) AS BIGINT),
 			CAST(COALESCE(SUM(CASE WHEN b.status = 'PAUSED' THEN b.quantity - b.sold END), 0) AS BIGINT)
 			FROM ? GROUP BY b.company_id, b.event_id`,
-			keyedRows{table: "ticketing_inventory_batches b", set: newSet("company_id, event_id", events,
+			keyedRows{table: "ticketing_inventory_batches b", set: newSet("company_id, event_id", distinct(events),
 				func(e driver.EventRef) []any { return []any{e.CompanyID, e.ID} })})
 	})
 	if err != nil {

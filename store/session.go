@@ -193,6 +193,16 @@ func findByRefs[K comparable, R any](
 	return answer, nil
 }
 
+// distinct returns the keys without repetitions, in the order of their first occurrence.
+func distinct[K comparable](keys []K) []K {
+	seen := make(map[K]bool, len(keys))
+	return slices.DeleteFunc(slices.Clone(keys), func(key K) bool {
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
 // inParts calls write once for every maxRows records. For no records it does not call write.
 func inParts[R any](records []R, write func(part []R) error) error {
 	for part := range slices.Chunk(records, maxRows) {
