@@ -33,9 +33,11 @@ func TestPlansCoverTheStore(t *testing.T) {
 	askMany(t, s)
 	askRest(t, s)
 	var missing []string
-	for method := range reflect.TypeFor[driver.Tx]().Methods() {
-		if !asked[method.Name] {
-			missing = append(missing, method.Name)
+	for _, of := range []reflect.Type{reflect.TypeFor[driver.Tx](), reflect.TypeFor[driver.WaitingReader]()} {
+		for method := range of.Methods() {
+			if !asked[method.Name] {
+				missing = append(missing, method.Name)
+			}
 		}
 	}
 	slices.Sort(missing)

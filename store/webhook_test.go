@@ -144,6 +144,12 @@ func hookReads(ctx context.Context, tx driver.ReadTx) []func() error {
 			})
 			return err
 		},
+		func() error {
+			_, err := tx.(driver.WaitingReader).Waiting(ctx, []driver.WorkKind{
+				driver.WorkDispatch, driver.WorkPublish, driver.WorkDeliver, driver.WorkMail,
+			}, limit)
+			return err
+		},
 		func() error { _, err := tx.FindDelivery(ctx, number(8001)); return err },
 		func() error { _, err := tx.DeliversUnder(ctx, secret); return err },
 		func() error { _, err := tx.ListMessageDeliveries(ctx, company, number(9001), limit); return err },
