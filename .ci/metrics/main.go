@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,7 +33,7 @@ import (
 )
 
 const (
-	// lifetime ends what hangs: a run takes half a minute.
+	// lifetime ends what hangs: a run takes half a minute. LIMIT_FACTOR makes it longer, as it does for .ci/run.
 	lifetime = 55 * time.Second
 	// buyers is how many clients sell at the same time.
 	buyers = 8
@@ -47,7 +48,14 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: metrics BINARY FOLDER")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
+	factor := 1
+	if text := os.Getenv("LIMIT_FACTOR"); text != "" {
+		var err error
+		if factor, err = strconv.Atoi(text); err != nil || factor < 1 {
+			log.Fatalf("LIMIT_FACTOR must be a whole number, 1 or more: %q", text)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(factor)*lifetime)
 	err := run(ctx, os.Args[1], os.Args[2])
 	cancel()
 	if err != nil {
