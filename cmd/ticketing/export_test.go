@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -49,6 +51,19 @@ func OpenOperator(ctx context.Context, database, secretKey string) (ticketing.Op
 		return ticketing.Operator{}, nil, errors.Join(err, opened.close())
 	}
 	return p.operator(svc), opened.close, nil
+}
+
+// PrintTable prints rows of an id, a name, a state and an amount on a terminal of so many columns. Zero is no terminal.
+func PrintTable(w io.Writer, columns int, rows [][]string) error {
+	t := &table{
+		out: bufio.NewWriter(w), screen: screen{terminal: columns > 0, columns: columns}, now: time.Now(),
+		columns: []column{ids("ID"), texts("NAME"), states("STATE"), numbers("AMOUNT")},
+	}
+	for _, row := range rows {
+		t.add(row)
+	}
+	t.flush()
+	return t.out.Flush()
 }
 
 // PrintError prints an error as a command with --json does, and returns its exit status.

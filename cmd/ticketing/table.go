@@ -74,9 +74,10 @@ type layout struct {
 	shown           []int // columns
 	idLength        int
 	limits          []int // of the widths of the shown columns; 0: none
+	widths          []int // of the shown columns in the rows that were printed
 }
 
-// tableRows is how many rows of a table are aligned together.
+// tableRows is how many rows of a table are aligned together. A column of later rows is at least as wide.
 const tableRows = 500
 
 func (t *table) add(cells []string) {
@@ -92,23 +93,37 @@ func (t *table) add(cells []string) {
 // flush prints the rows that wait, after the titles if it is the first time.
 func (t *table) flush() {
 	first := t.layout == nil
-	if first {
+	switch {
+	case first:
 		t.layout = t.fit()
-	} else if len(t.rows) == 0 {
+	case len(t.rows) == 0:
 		return
+	default:
+		t.refit()
 	}
+	t.layout.widths = t.widths(t.layout)
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.title
 	}
-	widths := t.widths(t.layout)
 	if first {
-		t.print(titles, widths, false)
+		t.print(titles, t.layout.widths, false)
 	}
 	for _, row := range t.rows {
-		t.print(row, widths, true)
+		t.print(row, t.layout.widths, true)
 	}
 	t.rows = t.rows[:0]
+}
+
+// refit adapts the layout to the rows that follow those that were printed. Columns become wider where a cell needs it and
+// there is room; then texts are shortened.
+func (t *table) refit() {
+	t.layout.idLength = max(t.layout.idLength, t.uniqueLength())
+	t.layout.limits = nil
+	if t.screen.columns > 0 && !t.shrink(t.layout, readable) {
+		t.layout.limits = nil
+		t.shrink(t.layout, narrowest)
+	}
 }
 
 // print prints one line.
@@ -157,6 +172,9 @@ func (t *table) widths(l *layout) []int {
 	widths := make([]int, len(l.shown))
 	for i, n := range l.shown {
 		widths[i] = textWidth(t.columns[n].title)
+		if l.widths != nil {
+			widths[i] = max(widths[i], l.widths[i])
+		}
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], textWidth(t.cell(l, n, row[n])))
 		}
