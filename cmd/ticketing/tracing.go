@@ -48,6 +48,8 @@ const (
 	traceLogInterval = time.Minute
 	// longestTraceError is the length at which an error is cut, since its text may come from a collector.
 	longestTraceError = 300
+	// shortestTraceSecret is the length from which a part of a header is kept out of the log. Shorter ones are common words.
+	shortestTraceSecret = 7
 )
 
 // openTracing starts to send spans if the environment names a collector. The SDK itself reads the rest of its settings
@@ -62,7 +64,7 @@ func (p *program) openTracing(
 	if err := p.checkTraceHeaders(); err != nil {
 		return nil, err
 	}
-	warnings := &traceWarnings{logger: logger}
+	warnings := &traceWarnings{logger: logger, secrets: p.traceSecrets()}
 	// This reports what the SDK finds wrong in its variables. There is one handler for the process.
 	otel.SetErrorHandler(warnings)
 	// The SDK's own log repeats values of its variables, which may hold a secret.
@@ -143,6 +145,20 @@ func (p *program) checkTraceHeaders() error {
 		}
 	}
 	return nil
+}
+
+// traceSecrets returns what the headers for the collector hold, and each word of it.
+func (p *program) traceSecrets() []string {
+	var secrets []string
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for member := range strings.SplitSeq(p.getenv(name), ",") {
+			_, encoded, _ := strings.Cut(member, "=")
+			value, _ := url.PathUnescape(encoded)
+			secrets = append(secrets, strings.TrimSpace(value), encoded)
+			secrets = append(secrets, strings.Fields(value)...)
+		}
+	}
+	return slices.DeleteFunc(secrets, func(secret string) bool { return len(secret) < shortestTraceSecret })
 }
 
 // tracerProvider returns the provider for the spans of the service.
@@ -276,7 +292,8 @@ func (e reportedExporter) ExportSpans(ctx context.Context, spans []sdktrace.Read
 
 // traceWarnings logs failures of tracing, once a minute at most. It is the SDK's error handler.
 type traceWarnings struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	secrets []string // that a collector may send back in its response
 
 	mu     sync.Mutex
 	logged time.Time
@@ -294,6 +311,9 @@ func (w *traceWarnings) Handle(err error) {
 	}
 	w.logged = time.Now()
 	text := err.Error()
+	for _, secret := range w.secrets {
+		text = strings.ReplaceAll(text, secret, "…")
+	}
 	if len(text) > longestTraceError {
 		text = strings.ToValidUTF8(text[:longestTraceError], "") + "…"
 	}

@@ -278,6 +278,29 @@ func TestTracesWithoutACollector(t *testing.T) {
 	is.Equal(strings.Count(p.errors(), "spans did not reach the collector"), 1)
 }
 
+// The log holds no header for the collector, though the collector repeats them, and no value that the SDK cannot read.
+func TestTracesKeepSecrets(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	repeats := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := r.Header.Get("Authorization") + ", " + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		http.Error(w, "unknown: "+header+", "+r.Header.Get("X-Api-Key"), http.StatusBadRequest)
+	}))
+	defer repeats.Close()
+	sh := newShell(t)
+	shop := sh.openShop()
+	p, origin := sh.with("OTEL_EXPORTER_OTLP_ENDPOINT", repeats.URL, "OTEL_BSP_SCHEDULE_DELAY", "10",
+		"OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20hunter2-bearer", "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+		"authorization=Bearer%20hunter2-bearer,x-api-key=hunter2%2Fkey", "OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2-timeout",
+		"OTEL_BSP_MAX_QUEUE_SIZE", "hunter2-queue").serve("--rate-limit", "0")
+	is.NoErr(buyFrom(soon(t), shop, origin, "127.0.0.1", "secret-0001", ""))
+	eventually(t, "an export failed", func() bool { return strings.Contains(p.errors(), "spans did not reach the collector") })
+	p.signal(syscall.SIGTERM)
+	is.Equal(p.wait(), 0)
+	is.True(strings.Contains(p.errors(), "400 Bad Request")) // what the collector responded
+	is.True(!strings.Contains(p.errors(), "hunter2"))
+}
+
 // Settings that send spans nowhere are refused, without a word of what they hold.
 func TestTraceSettings(t *testing.T) {
 	t.Parallel()
