@@ -78,7 +78,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 	t.age, errs[3] = meter.Float64Histogram("ticketing.webhook.age", metric.WithUnit("s"),
 		metric.WithDescription("How long after it happened an event was accepted by a receiver."))
 	t.exhausted, errs[4] = meter.Int64Counter("ticketing.webhook.exhausted",
-		metric.WithDescription("Deliveries that failed for good."))
+		metric.WithDescription("Deliveries that failed permanently."))
 	t.inFlight, errs[5] = meter.Int64UpDownCounter("ticketing.webhook.in_flight",
 		metric.WithDescription("Attempts to deliver a webhook that wait for an answer."))
 	t.backlog, errs[6] = meter.Float64Gauge("ticketing.webhook.backlog.age", metric.WithUnit("s"),
@@ -88,7 +88,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (te
 	t.mailTook, errs[8] = meter.Float64Histogram("ticketing.mail.attempt.duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an attempt to send a ticket mail took, rendering included."))
 	t.mailsFailed, errs[9] = meter.Int64Counter("ticketing.mail.failed",
-		metric.WithDescription("Ticket mails that failed for good."))
+		metric.WithDescription("Ticket mails that failed permanently."))
 	t.mailBacklog, errs[10] = meter.Float64Gauge("ticketing.mail.backlog.age", metric.WithUnit("s"),
 		metric.WithDescription("How long the oldest ticket mail that is due has waited."))
 	t.mailWaiting, errs[11] = meter.Int64Gauge("ticketing.mail.server.waiting",

@@ -28,7 +28,7 @@ const (
 )
 
 // migrationNotes returns the notes of a migration. They are not in its file, whose checksum is in users' databases. The
-// durations were measured with PostgreSQL; SQLite takes about as long.
+// durations are orders of magnitude, for PostgreSQL and SQLite alike.
 func migrationNotes(name string) MigrationNotes {
 	switch name {
 	case "0001_tickets":
@@ -59,7 +59,7 @@ func migrationNotes(name string) MigrationNotes {
 		return MigrationNotes{
 			Changes: "Adds webhook endpoints and deliveries, two columns of the outbox and one of the companies. Replaces " +
 				"an index of the outbox.",
-			Takes:  "Sales wait while it reads the outbox: under a second for each million facts.",
+			Takes:  "Sales wait while it reads the outbox: on the order of a second for each million facts.",
 			Blocks: []TableLock{{"ticketing_companies", true}, {"ticketing_outbox", true}},
 			Older:  unaffected + " Their sales reach no endpoint: register endpoints after the last one has ended.",
 		}
@@ -87,8 +87,8 @@ func migrationNotes(name string) MigrationNotes {
 		return MigrationNotes{
 			Changes: "Adds indexes for the console, six of them of the audit log, and when books were verified. The actors " +
 				"and actions of the audit log compare by code point.",
-			Takes: "Several seconds for each million entries of the audit log, and about one for each million deliveries of " +
-				"webhooks. What operators do and the delivery of webhooks wait. Sales go on; with SQLite they wait.",
+			Takes: "On the order of ten seconds for each million entries of the audit log, and of one for each million " +
+				"deliveries of webhooks. What operators do and the delivery of webhooks wait. Sales go on; with SQLite they wait.",
 			Blocks: []TableLock{
 				{"ticketing_audit_entries", true},
 				{"ticketing_companies", false},
@@ -109,8 +109,8 @@ func migrationNotes(name string) MigrationNotes {
 	case "0011_search":
 		return MigrationNotes{
 			Changes: "Adds indexes of the ledger, the events and the float credits for the search of the console.",
-			Takes: "Sales wait: half a second for each million entries of the ledger that are in memory. With PostgreSQL " +
-				"and more than ten million entries create the index first, while sales go on: docs/operating.md, " +
+			Takes: "Sales wait: on the order of a second for each million entries of the ledger that are in memory. With " +
+				"PostgreSQL and more than ten million entries create the index first, while sales go on: docs/operating.md, " +
 				"\"Migration 11\".",
 			Blocks: []TableLock{
 				{"ticketing_events", false}, {"ticketing_float_credits", false}, {"ticketing_ledger_entries", false},
@@ -120,7 +120,7 @@ func migrationNotes(name string) MigrationNotes {
 	case "0012_event_sums":
 		return MigrationNotes{
 			Changes: "Adds the total of each event to the sums of sales.",
-			Takes:   "Nobody waits. It reads the sums: about a second for each million of them.",
+			Takes:   "Nobody waits. It reads the sums: on the order of a second for each million of them.",
 			Older: unaffected + " They do not count what they sell in the totals: after the last one has ended, run " +
 				"\"ticketing stats rebuild\" once.",
 		}

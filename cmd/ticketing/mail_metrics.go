@@ -21,7 +21,7 @@ func newMailMetrics(registry *prometheus.Registry) *mailMetrics {
 		registry: registry,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_mail_attempts_total",
-			Help: "Attempts to send a ticket mail, by what came of it: sent, failed and tried again later, refused for good, " +
+			Help: "Attempts to send a ticket mail, by what came of it: sent, failed and tried again later, refused permanently, " +
 				"or server where the mail server cannot be used, which counts against no mail.",
 		}, []string{"outcome"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -31,7 +31,7 @@ func newMailMetrics(registry *prometheus.Registry) *mailMetrics {
 		}),
 		failed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ticketing_mail_failed_total",
-			Help: "Ticket mails that failed for good: refused, after ten attempts, or expired.",
+			Help: "Ticket mails that failed permanently: refused, after ten attempts, or expired.",
 		}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ticketing_mail_backlog_age_seconds", Help: "How long the oldest ticket mail that is due has waited.",

@@ -76,7 +76,7 @@ func newMetrics() *metrics {
 		}, []string{"operation"}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_group_failures_total",
-			Help: "Transactions of groups that failed, by operation; their calls run again, or are answered 5xx.",
+			Help: "Transactions of groups that failed, by operation; their calls run again, or get 5xx.",
 		}, []string{"operation"}),
 		full: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_group_queue_full_total",

@@ -53,7 +53,7 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_webhook_attempts_total",
 			Help: "Attempts to deliver a webhook, by type of event and by what came of it: 2xx, which is a success, 3xx, 4xx, " +
-				"5xx, or why no answer came.",
+				"5xx, or why there was no response.",
 		}, []string{"type", "outcome"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ticketing_webhook_attempt_duration_seconds",
@@ -65,7 +65,7 @@ func newWebhookMetrics(registry *prometheus.Registry) *webhookMetrics {
 		}),
 		exhausted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_webhook_exhausted_total",
-			Help: "Deliveries that failed for good, after their last attempt, by type of event.",
+			Help: "Deliveries that failed permanently, after their last attempt, by type of event.",
 		}, []string{"type"}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ticketing_webhook_backlog_age_seconds",
