@@ -138,7 +138,7 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.Equal(strings.Count(told, `"outcome":"ALREADY_VALIDATED"`), 1)
 
 	// The successor of the key works, and the predecessor is not used any more (section 5.1).
-	is.True(strings.Contains(told, "\nthe key is answered with 200\n"))
+	is.True(strings.Contains(told, "\nthe key gets 200\n"))
 	used, err := d.staff.ListAPIKeys(t.Context(), d.company)
 	is.NoErr(err)
 	for _, key := range used {
