@@ -227,7 +227,7 @@ func (s *Service) recordLastUse(ctx context.Context, use driver.APIKeyUse) {
 		})
 	})
 	if kept = err == nil; !kept {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of an API key was not kept",
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of an API key was not recorded",
 			slog.String("keyId", use.ID.String()), slog.Any("error", err))
 	}
 }

@@ -64,7 +64,7 @@ func inputDigest(params any) (string, error) {
 func (c *call[P, R]) keepBody(subject uuid.UUID, result R) error {
 	body, err := json.Marshal(result)
 	if err != nil {
-		return fmt.Errorf("keep the result: %w", err)
+		return fmt.Errorf("store the result: %w", err)
 	}
 	c.result, c.record = result, driver.IdempotencyResult{Subject: subject, Body: body}
 	return nil
@@ -121,7 +121,7 @@ func (o *operation[P, R]) replaySpent(ctx context.Context, tx driver.Tx, calls [
 func replayBody[P, R any](_ context.Context, _ driver.ReadTx, calls []*call[P, R]) error {
 	for _, c := range calls {
 		if err := json.Unmarshal(c.earlier.Body, &c.result); err != nil {
-			return fmt.Errorf("read the kept result: %w", err)
+			return fmt.Errorf("read the stored result: %w", err)
 		}
 	}
 	return nil

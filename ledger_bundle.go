@@ -42,7 +42,7 @@ func (s *Service) LedgerKeys() []ed25519.PublicKey {
 
 // ErrLedgerBroken is returned by [Operator.ExportLedger] if a chain is not complete: a bundle of it is never signed.
 // [Operator.VerifyLedger] reports what is wrong.
-var ErrLedgerBroken = errors.New("ticketing: the ledger is not in order")
+var ErrLedgerBroken = errors.New("ticketing: the ledger is inconsistent")
 
 // ExportLedger writes all movements of a company as a bundle and returns its signed heads. Package ledger verifies a
 // bundle without a store and without a secret. The bundle holds the movements up to one moment. The same movements give
@@ -89,7 +89,7 @@ func (o Operator) ExportLedger(
 		// The chain may be complete in itself and still not be what the wallet says.
 		if head := bundle.Heads()[i]; head.Sequence != wallet.Sequence || head.Balance != wallet.Balance ||
 			head.Hash != wallet.Hash {
-			return ledger.SignedHeads{}, fmt.Errorf("%w: the wallet %s is not what its movements make it",
+			return ledger.SignedHeads{}, fmt.Errorf("%w: the wallet %s does not match its movements",
 				ErrLedgerBroken, wallet.Kind)
 		}
 	}

@@ -90,7 +90,7 @@ func (s *Service) keepBookChecks(ctx context.Context, checks []driver.BookCheck)
 	slices.SortFunc(checks, func(a, b driver.BookCheck) int { return bytes.Compare(a.CompanyID[:], b.CompanyID[:]) })
 	for some := range slices.Chunk(checks, bookChecksAtOnce) {
 		if err := s.putBookChecks(ctx, some); err != nil {
-			s.log.WarnContext(ctx, "ticketing: not kept that books were verified", "error", err)
+			s.log.WarnContext(ctx, "the verification of the books was not recorded", "error", err)
 			return
 		}
 	}

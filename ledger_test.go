@@ -311,7 +311,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			spoil: func(r *records) { r.orders = nil },
 			want: []string{
 				"FLOAT 3: there is no order of this number", "EARNINGS 2: no order accrues it in this place",
-				"there is no order 3", "the key of its checkout is spent, and there is no such order",
+				"there is no order 3", "the key of its checkout is spent, but the order does not exist",
 			},
 		},
 		{
@@ -326,7 +326,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			spoil: func(r *records) { r.orders[0].Commission-- },
 			want: []string{
 				"accrual 2 in EARNINGS differs in amount or balance",
-				"its commission is 0.24, its rate of 250 BASIS_POINTS makes 0.25 of its gross of 10.00",
+				"its commission is 0.24, but its rate of 250 BASIS_POINTS gives 0.25 for its gross of 10.00",
 			},
 		},
 		{
@@ -370,7 +370,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			name:  "debit of another kind",
 			spoil: func(r *records) { r.debits[0].Kind = "GIFT"; rehash(&r.debits[0]) },
 			want: []string{
-				"FLOAT 3: its kind has no place in FLOAT", "EARNINGS 2: no order accrues it in this place",
+				"FLOAT 3: FLOAT has no movements of its kind", "EARNINGS 2: no order accrues it in this place",
 			},
 		},
 		{
@@ -382,7 +382,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			},
 			want: []string{
 				"FLOAT 3: no funding of this amount has its reference", "there is no order 3",
-				"the key of its checkout is spent, and there is no such order",
+				"the key of its checkout is spent, but the order does not exist",
 			},
 		},
 		{
@@ -395,7 +395,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 			},
 			want: []string{
 				"FLOAT 3: no funding of this amount has its reference", "there is no order 3",
-				"the key of its checkout is spent, and there is no such order",
+				"the key of its checkout is spent, but the order does not exist",
 			},
 		},
 		{
@@ -437,7 +437,7 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 				r.accruals[0].After++
 				rehash(&r.accruals[0])
 			},
-			want: []string{"its commission is 0.26, its rate of 250 BASIS_POINTS makes 0.25 of its gross of 10.00"},
+			want: []string{"its commission is 0.26, but its rate of 250 BASIS_POINTS gives 0.25 for its gross of 10.00"},
 		},
 		{
 			name:  "rate missing",
@@ -488,30 +488,30 @@ func TestVerificationFindsWhatIsWrong(t *testing.T) {
 		{
 			name:  "line of another order",
 			spoil: func(r *records) { r.admissions[0].OrderID = uuid.New() },
-			want:  []string{"1 of its lines tell another order or event"},
+			want:  []string{"1 of its lines name another order or event"},
 		},
 		{
 			name:  "void admission of an order that stands",
 			spoil: func(r *records) { r.admissions[0].Voided = true },
-			want:  []string{"it is CONFIRMED, and 1 of its admissions are void"},
+			want:  []string{"it is CONFIRMED, but 1 of its admissions are void"},
 		},
 		{
 			name:  "order ended by nothing",
 			spoil: func(r *records) { r.orders[0].Status = ticketing.OrderCancelled; r.admissions[0].Voided = true },
-			want:  []string{"it is CANCELLED, and nothing tells what ended it"},
+			want:  []string{"it is CANCELLED, but there is no record of that"},
 		},
 		{
 			name:  "valid admission of an order that was ended",
 			spoil: func(r *records) { r.orders[0].Status = ticketing.OrderRefunded },
 			want: []string{
-				"it is REFUNDED, and nothing tells what ended it", "it is REFUNDED, and 1 of its admissions are not void",
+				"it is REFUNDED, but there is no record of that", "it is REFUNDED, but 1 of its admissions are not void",
 			},
 		},
 		{
 			name:  "validated by nothing",
 			spoil: func(r *records) { r.admissions[0].ValidationID, r.admissions[0].ValidatedAt = uuid.New(), opening },
 			want: []string{
-				"it is validated, and no validation admitted it", "it is validated, and the outbox has no fact of that",
+				"it is validated, but no validation admitted it", "it is validated, but the outbox has no fact of that",
 			},
 		},
 	}
@@ -549,7 +549,7 @@ func TestVerificationFindsAReferenceWithoutItsFunding(t *testing.T) {
 				CompanyID: company, Reference: "PSK-0002", Amount: 1, Sequence: 7,
 			})
 		})
-		wantProblems(t, e, company, []string{"FLOAT: 2 references are spent on fundings, 1 of them moved it"})
+		wantProblems(t, e, company, []string{"FLOAT: 2 references of fundings are spent, but it has 1 fundings"})
 	})
 }
 
@@ -616,7 +616,7 @@ func TestVerificationHoldsWalletsAgainstTheirLedger(t *testing.T) {
 					CreatedAt:    opening, UpdatedAt: opening,
 				})
 			})
-			wantProblems(t, e, company, []string{"wallet FLOAT: there is none", "wallet EARNINGS: there is none"})
+			wantProblems(t, e, company, []string{"wallet FLOAT: it is missing", "wallet EARNINGS: it is missing"})
 			report, err := e.staff.VerifyLedger(t.Context(), company)
 			is.NoErr(err)
 			is.Equal(report.Wallets, 0)

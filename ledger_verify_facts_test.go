@@ -58,7 +58,7 @@ func TestVerificationComparesOrdersWithTheirFacts(t *testing.T) {
 		},
 		{
 			name: "balance.low forgotten", float: crossing, facts: of(driver.FactSale),
-			want: []string{"it took FLOAT below 1000.00, and its fact does not say so"},
+			want: []string{"it took FLOAT below 1000.00, but its fact does not say so"},
 		},
 		{
 			name: "that of another order", float: much, facts: func(order driver.Order) []driver.Fact {
@@ -68,7 +68,7 @@ func TestVerificationComparesOrdersWithTheirFacts(t *testing.T) {
 			},
 			want: []string{
 				"the outbox has no fact of it",
-				"order " + another.String() + ": the outbox has a fact of it, and there is no such order",
+				"order " + another.String() + ": the outbox has a fact of it, but the order does not exist",
 			},
 		},
 		{name: "one for each kind, as they were kept at first", float: much, facts: of(single[:3]...)},
@@ -140,9 +140,9 @@ func TestVerificationComparesValidationsWithTheirFacts(t *testing.T) {
 		report, err := shop.Staff.VerifyLedger(t.Context(), h.company)
 		is.New(t).NoErr(err)
 		wantTold(t, report,
-			fmt.Sprintf("admission %s: it is validated, and the outbox has no fact of that", silent),
+			fmt.Sprintf("admission %s: it is validated, but the outbox has no fact of that", silent),
 			fmt.Sprintf("admission %s: the outbox has more than one fact of its validation", twice),
-			fmt.Sprintf("admission %s: the outbox has a fact of its validation, and it is not validated", never),
+			fmt.Sprintf("admission %s: the outbox has a fact of its validation, but it is not validated", never),
 		)
 	})
 }

@@ -328,7 +328,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 				}
 			},
 			want: func(h *history) []string {
-				return []string{fmt.Sprintf("order %s: it is REFUNDED, what ended it tells CANCELLED of order %s",
+				return []string{fmt.Sprintf("order %s: it is REFUNDED, but its record says CANCELLED of order %s",
 					h.cancelled.ID, h.cancelled.ID)}
 			},
 		},
@@ -345,7 +345,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 			},
 			want: func(*history) []string {
 				return []string{
-					"it is CONFIRMED, what ended it tells CANCELLED", "it is CONFIRMED, and 1 of its admissions are void",
+					"it is CONFIRMED, but its record says CANCELLED", "it is CONFIRMED, but 1 of its admissions are void",
 				}
 			},
 		},
@@ -359,7 +359,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 					})
 				}
 			},
-			want: func(*history) []string { return []string{"it was ended, and there is no order 1"} },
+			want: func(*history) []string { return []string{"it was cancelled or refunded, but there is no order 1"} },
 		},
 		{
 			name: "an admission of a refunded order that validates again",
@@ -376,7 +376,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 				}
 			},
 			want: func(h *history) []string {
-				return []string{fmt.Sprintf("order %s: it is REFUNDED, and 1 of its admissions are not void", h.refunded.ID)}
+				return []string{fmt.Sprintf("order %s: it is REFUNDED, but 1 of its admissions are not void", h.refunded.ID)}
 			},
 		},
 		{
@@ -434,7 +434,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 					return h.move(h.earnings, ledger.SettlementDebit, -1, h.event.String())(ctx, tx)
 				}
 			},
-			want: func(*history) []string { return []string{"is not of all that EARNINGS held"} },
+			want: func(*history) []string { return []string{"does not take all that EARNINGS held"} },
 		},
 		{
 			name: "a rejected settlement that was given back twice",
@@ -573,8 +573,8 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 			},
 			want: func(*history) []string {
 				return []string{
-					"a validation admitted it, and it is not validated",
-					"the outbox has a fact of its validation, and it is not validated",
+					"a validation admitted it, but it is not validated",
+					"the outbox has a fact of its validation, but it is not validated",
 				}
 			},
 		},
@@ -612,7 +612,7 @@ func TestVerificationComparesOrdersWithTheirKeys(t *testing.T) {
 		}
 		spend(company, "by-hand-0001", order)
 		wantProblems(t, e, company, []string{
-			fmt.Sprintf("order %s: the key of its checkout is spent, and there is no such order", order),
+			fmt.Sprintf("order %s: the key of its checkout is spent, but the order does not exist", order),
 		})
 		e.credit(t, other, 1000_00, "PSK-0001")
 		var sold uuid.UUID
@@ -631,7 +631,7 @@ func TestVerificationComparesOrdersWithTheirKeys(t *testing.T) {
 		})
 		wantProblems(t, e, third, []string{
 			fmt.Sprintf("order %s: no spent key of a checkout names it", sold),
-			"the key of its checkout is spent, and there is no such order",
+			"the key of its checkout is spent, but the order does not exist",
 		})
 	})
 }
@@ -647,7 +647,7 @@ func TestVerificationFindsRecordsOfNoCompany(t *testing.T) {
 				ConfirmedAt: opening, CreatedAt: opening,
 			}})
 		})
-		wantProblems(t, e, uuid.Nil, []string{fmt.Sprintf("company %s has records, and there is no such company", stray)})
+		wantProblems(t, e, uuid.Nil, []string{fmt.Sprintf("company %s has records, but does not exist", stray)})
 		wantProblems(t, e, company, nil)
 	})
 }

@@ -33,7 +33,7 @@ type MailRenderer interface {
 // Errors of a [Mailer], to be wrapped. A [*MailError] wraps them.
 var (
 	// ErrMailRefused means that the mail server refuses the address permanently.
-	ErrMailRefused = errors.New("ticketing: the mail is refused for good")
+	ErrMailRefused = errors.New("ticketing: the mail was refused permanently")
 	// ErrMailServer means that the mail server cannot be used at all: no connection, no TLS, refused credentials.
 	ErrMailServer = errors.New("ticketing: the mail server cannot be used")
 )

@@ -326,7 +326,7 @@ func TestBookChecksDoNotFailAVerification(t *testing.T) {
 	is.True(report.OK)
 	is.Equal(report.Entries, int64(1))
 	is.Equal(e.checked(t, svc), "Adire Concerts never")
-	is.True(strings.Contains(e.log.String(), `level=WARN msg="ticketing: not kept that books were verified"`))
+	is.True(strings.Contains(e.log.String(), `level=WARN msg="the verification of the books was not recorded"`))
 }
 
 // standby is a store that serves reads alone.

@@ -39,7 +39,7 @@ func (m *mailDeliverer) sendMail(ctx context.Context, job *mailJob) *mailOutcome
 }
 
 // errMailStore marks an error of the store, which is no failed attempt of the mail.
-var errMailStore = errors.New("ticketing: what the mail is made of cannot be read")
+var errMailStore = errors.New("ticketing: the data of the mail cannot be read")
 
 // freshMail is how long after the read a mail may be begun with what was read for it. A mail that begins later has all
 // of it read again: its order may have ended since, or the event have changed.
@@ -125,7 +125,7 @@ func (m *mailDeliverer) makeMail(ctx context.Context, job *mailJob, o *mailOutco
 	if read.at.IsZero() || machineTime().Sub(read.at) > freshMail {
 		var err error
 		if read, err = firstRecord(s.readMails(ctx, []driver.Notification{job.notification})); err != nil {
-			s.report(ctx, "read what a mail is made of", err)
+			s.report(ctx, "read the data of a mail", err)
 			o.result, o.wait = mailUnsent, storeWait
 			return Mail{}, errMailStore
 		}

@@ -72,7 +72,7 @@ func TestMailIsRetried(t *testing.T) {
 		is.Equal(sendMails(t, svc), 0)
 		is.Equal(len(failed), 1)
 		is.Equal((<-failed).OrderID, order.ID)
-		is.True(strings.Contains(log.String(), "a ticket mail failed for good"))
+		is.True(strings.Contains(log.String(), "a ticket mail failed permanently"))
 		is.True(!strings.Contains(log.String(), "ada@")) // Neither an error nor a panic is quoted.
 	})
 }

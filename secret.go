@@ -18,7 +18,7 @@ type secretCheck struct{ passed atomic.Bool }
 
 // ErrSecretKeys means that [Config.SecretKeys] are not those of this database. [Service.Ready] returns it, and so does
 // every call that makes or uses API keys. Retrying does not help: correct the configuration.
-var ErrSecretKeys = errors.New("ticketing: the secret keys are not those of this database")
+var ErrSecretKeys = errors.New("ticketing: the secret keys do not belong to this database")
 
 // errMissingSecret is the ErrSecretKeys for a list of keys that is incomplete.
 var errMissingSecret = fmt.Errorf(

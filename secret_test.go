@@ -27,7 +27,7 @@ func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
 		for _, err := range []error{foreign.Ready(t.Context()), issue, rotate, open} {
 			is.True(err != nil)
 			is.True(!errors.As(err, new(*ticketing.Error))) // a fault of the configuration, on which a client cannot act
-			is.True(strings.Contains(err.Error(), "the secret keys are not those of this database"))
+			is.True(strings.Contains(err.Error(), "the secret keys do not belong to this database"))
 		}
 		keys, err := e.staff.ListAPIKeys(t.Context(), company)
 		is.NoErr(err)
@@ -52,7 +52,7 @@ func TestASecretKeyIsReplacedByPuttingTheNewOneFirst(t *testing.T) {
 		is.NoErr(err)
 
 		// The new key alone is refused as long as an active API key needs the old one, and so is the old one.
-		refused := "ticketing: the secret keys are not those of this database: " +
+		refused := "ticketing: the secret keys do not belong to this database: " +
 			"API keys, bank accounts or webhook secrets in use were made under another one"
 		for _, keys := range [][][]byte{{secretKey('b')}, {secretKey('a')}, {secretKey('c'), secretKey('a')}} {
 			err := e.service(t, keys...).Ready(t.Context())

@@ -344,7 +344,7 @@ func (a Accounts) touch(ctx context.Context, ref driver.SessionRef, at time.Time
 		return tx.TouchSession(ctx, ref, at)
 	})
 	if kept = err == nil; !kept {
-		a.s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of a session was not kept",
+		a.s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of a session was not recorded",
 			slog.String("sessionId", ref.ID.String()), slog.Any("error", err))
 	}
 	return kept

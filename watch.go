@@ -66,7 +66,7 @@ func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState,
 		switch one.Topic {
 		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDeliveries, WatchQueues:
 		default:
-			return nil, fmt.Errorf("ticketing: %q is no topic to watch", one.Topic)
+			return nil, fmt.Errorf("ticketing: %q is not a topic to watch", one.Topic)
 		}
 	}
 	var states []WatchedState

@@ -40,9 +40,9 @@ func ask[T any](ctx context.Context, c *Client, what call) (envelope[T], error) 
 		page := found.Meta.Page
 		switch {
 		case found.Data == nil || !isWhole(*found.Data):
-			return errors.New("its data is not that of the operation")
+			return errors.New("its data is not what the operation returns")
 		case what.paged && (page == nil || page.HasMore && page.NextCursor == ""):
-			return errors.New("it does not tell what page follows") // Without it a listing ends early, or never.
+			return errors.New("it does not say which page follows") // Without it a listing ends early, or never.
 		}
 		return nil
 	}

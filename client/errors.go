@@ -21,13 +21,13 @@ var (
 	ErrContract = errors.New("client: the address does not serve version 1 of the Service Public API")
 	// ErrAnswer means that an answer has the status of a success and is not one of the contract, such as a page of a
 	// proxy.
-	ErrAnswer = errors.New("client: the answer is not one of the contract")
+	ErrAnswer = errors.New("client: the response does not conform to the contract")
 	// ErrAmbiguous means that a call that changes something may have been done. An attempt got a connection and then no
 	// answer, an answer without a code of the contract, or 5xx, and no later attempt succeeded. A later refusal, in this
 	// call or another one, does not settle it. The exception is INVENTORY_UNAVAILABLE, because the service looks for the
 	// key's earlier result before it looks at the stock (section 4.7). If the call has a key, make the identical call
 	// again, now or after a restart. If it has none, read the resource.
-	ErrAmbiguous = errors.New("client: it is not known whether the call was done")
+	ErrAmbiguous = errors.New("client: it is unknown whether the call took effect")
 )
 
 // Error is a refusal: an answer that is not a success. It wraps a [ticketing.Error], so that

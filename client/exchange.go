@@ -171,7 +171,7 @@ func (c *Client) attempt(ctx context.Context, what call, body []byte, id string,
 		refused.cut = err != nil
 		return refused
 	case err != nil:
-		return fmt.Errorf("client: request %s: the answer was cut off: %w", id, err)
+		return fmt.Errorf("client: request %s: the response was cut off: %w", id, err)
 	case len(text) > maxAnswer:
 		return fmt.Errorf("%w: it has more than %d bytes (request %s)", ErrAnswer, maxAnswer, id)
 	}

@@ -217,7 +217,7 @@ func pages[T any](cursor string, page func(cursor string) (ticketing.Page[T], er
 			}
 			at = found.NextCursor
 			if at == kept {
-				yield(none, fmt.Errorf("%w: the pages go round", ErrAnswer))
+				yield(none, fmt.Errorf("%w: a page links to itself or to an earlier one", ErrAnswer))
 				return
 			}
 			if turned++; turned == reach {

@@ -146,9 +146,9 @@ func New(config *Config) (*Sender, error) {
 func (c *Config) check() error {
 	switch {
 	case c.Timeout < 0 || c.DNSTimeout < 0 || c.ConnectTimeout < 0:
-		return errors.New("delivery: a time-out is negative")
+		return errors.New("delivery: a timeout is negative")
 	case c.Timeout > MaxTimeout:
-		return fmt.Errorf("delivery: Timeout is %v, and at most %v", c.Timeout, MaxTimeout)
+		return fmt.Errorf("delivery: Timeout is %v; it must be at most %v", c.Timeout, MaxTimeout)
 	}
 	for i, prefix := range c.Denied {
 		if !prefix.IsValid() {
@@ -191,7 +191,7 @@ func (s *Sender) Post(ctx context.Context, attempt ticketing.WebhookRequest) (st
 	case <-within.Done():
 	}
 	if got.status < http.StatusContinue {
-		return 0, &Error{Reason: ReasonAnswer, text: "the answer has no valid status"}
+		return 0, &Error{Reason: ReasonAnswer, text: "the response has no valid status"}
 	}
 	return got.status, nil
 }

@@ -151,7 +151,7 @@ func TestReceiverFaults(t *testing.T) {
 		},
 		{
 			name: "status 000", answer: "HTTP/1.1 000 None\r\nContent-Length: 0\r\n\r\n", reason: delivery.ReasonAnswer,
-			text: "the answer has no valid status",
+			text: "the response has no valid status",
 		},
 		{
 			name: "a bad header", answer: "HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n", reason: delivery.ReasonAnswer,
@@ -717,10 +717,10 @@ func TestConfigIsChecked(t *testing.T) {
 		config delivery.Config
 		want   string
 	}{
-		{delivery.Config{Timeout: 11 * time.Second}, "delivery: Timeout is 11s, and at most 10s"},
-		{delivery.Config{Timeout: -1}, "delivery: a time-out is negative"},
-		{delivery.Config{DNSTimeout: -1}, "delivery: a time-out is negative"},
-		{delivery.Config{ConnectTimeout: -1}, "delivery: a time-out is negative"},
+		{delivery.Config{Timeout: 11 * time.Second}, "delivery: Timeout is 11s; it must be at most 10s"},
+		{delivery.Config{Timeout: -1}, "delivery: a timeout is negative"},
+		{delivery.Config{DNSTimeout: -1}, "delivery: a timeout is negative"},
+		{delivery.Config{ConnectTimeout: -1}, "delivery: a timeout is negative"},
 		{delivery.Config{Denied: make([]prefix, 1)}, "delivery: Denied[0] is not a valid prefix"},
 	} {
 		is := is.New(t)

@@ -24,11 +24,11 @@ func (t Time) MarshalJSON() ([]byte, error) {
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("ticketing: a time is text: %w", err)
+		return fmt.Errorf("ticketing: a time must be a JSON string: %w", err)
 	}
 	parsed, err := time.Parse(timeLayout, s)
 	if err != nil {
-		return fmt.Errorf("ticketing: a time is written as %s: %w", timeLayout, err)
+		return fmt.Errorf("ticketing: a time must have the form %s: %w", timeLayout, err)
 	}
 	t.Time = parsed.UTC()
 	return nil

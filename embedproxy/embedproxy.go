@@ -192,7 +192,7 @@ func New(upstream Upstream, config *Config) (http.Handler, error) {
 	}
 	for _, prefix := range c.TrustedProxies {
 		if !prefix.IsValid() {
-			return nil, errors.New("embedproxy: a trusted proxy is no range of addresses")
+			return nil, errors.New("embedproxy: a trusted proxy is not a valid range of addresses")
 		}
 	}
 	c.setDefaults()

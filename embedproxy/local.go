@@ -77,7 +77,7 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-var errTooLarge = errors.New("embedproxy: the answer is too large")
+var errTooLarge = errors.New("embedproxy: the response is too large")
 
 func (w *recorder) Header() http.Header { return w.header }
 

@@ -95,7 +95,7 @@ func encode(v any) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return nil, fmt.Errorf("httpapi: encode an answer: %w", err)
+		return nil, fmt.Errorf("httpapi: encode a response: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -30,7 +30,7 @@ const (
 )
 
 // ErrChain means that an entry does not follow the one before it: see [Verifier.Add].
-var ErrChain = errors.New("ledger: the chain is not whole")
+var ErrChain = errors.New("ledger: the chain is broken")
 
 // BundleWriter writes the entries of one company as a bundle. Anyone with the public key can check that the file is
 // complete and who made it, without anything else. docs/ledger-format.md specifies its bytes. The same entries and key
@@ -61,7 +61,7 @@ func NewBundleWriter(w io.Writer, companyID uuid.UUID) *BundleWriter {
 // Begin begins a wallet. Each wallet is begun once, followed by its entries from the first.
 func (b *BundleWriter) Begin(w Wallet) error {
 	if !wellNamed(string(w)) || slices.Contains(b.wallets, w) || len(b.wallets) == maxWallets {
-		return fmt.Errorf("%w: a bundle holds at most %d wallets, each once", ErrMalformed, maxWallets)
+		return fmt.Errorf("%w: a bundle has at most %d wallets, each once", ErrMalformed, maxWallets)
 	}
 	b.wallets = append(b.wallets, w)
 	b.line = append(append(b.line[:0], w...), '\n')
@@ -73,7 +73,7 @@ func (b *BundleWriter) Begin(w Wallet) error {
 // An entry that does not follow the one before is [ErrChain].
 func (b *BundleWriter) Add(e Entry) error {
 	if len(b.wallets) == 0 || e.Wallet != b.wallets[len(b.wallets)-1] || e.CompanyID != b.company {
-		return fmt.Errorf("%w: the entry is of another wallet", ErrMalformed)
+		return fmt.Errorf("%w: the entry belongs to another wallet", ErrMalformed)
 	}
 	if problems := b.chains.Add(e); len(problems) > 0 {
 		return fmt.Errorf("%w: %s", ErrChain, problems[0])

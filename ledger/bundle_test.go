@@ -223,7 +223,7 @@ func TestAForgedBundleIsFound(t *testing.T) {
 	forged, _ := write(t, ledger.SigningKey([]byte("another secret")), v.CompanyID, heads, entries)
 	report := check(t, ledger.BundleCheck{Keys: []ed25519.PublicKey{v.key(t)}}, forged)
 	is.Equal(report.Problems, []string{
-		"the signature is not one of the public key: somebody else made the file, or changed it",
+		"the signature does not match the public key: somebody else made or changed the file",
 	})
 	is.True(!check(t, ledger.BundleCheck{}, v.Bundle).OK()) // Without a key nothing is proven.
 	other := ledger.SigningKey([]byte("another secret")).Public().(ed25519.PublicKey)
@@ -279,11 +279,11 @@ func TestABundleContinuesAnOlderOne(t *testing.T) {
 			name: "cut short", older: tail, newer: short,
 			want: []string{"wallet FLOAT: it had 3 entries before, now some of them are missing"},
 		},
-		{name: "a wallet lost", older: tail, newer: lost, want: []string{"wallet FLOAT: it was there before"}},
+		{name: "a wallet lost", older: tail, newer: lost, want: []string{"wallet FLOAT: the older file has it, this one does not"}},
 		{
 			name: "another company", older: tail, newer: foreign,
 			want: []string{
-				"the older one is of another company", "wallet FLOAT: it was there before", "wallet EARNINGS: it was there before",
+				"the older file is of another company", "wallet FLOAT: the older file has it, this one does not", "wallet EARNINGS: the older file has it, this one does not",
 			},
 		},
 	} {

@@ -257,7 +257,7 @@ func (b *bundleReader) readHeads(alone bool) error {
 			return fmt.Errorf("ledger: read a bundle: %w", err)
 		}
 		b.line++
-		b.problem((&malformedError{b.line, "stands behind the end"}).Error())
+		b.problem((&malformedError{b.line, "follows the end"}).Error())
 	}
 	b.judge(&signed, alone)
 	return nil
@@ -282,17 +282,17 @@ func (s *SignedHeads) parseSignature(line []byte) bool {
 // judge compares what was signed with what was read.
 func (b *bundleReader) judge(signed *SignedHeads, alone bool) {
 	if !signed.SignedBy(b.Keys...) {
-		b.problem("the signature is not one of the public key: somebody else made the file, or changed it")
+		b.problem("the signature does not match the public key: somebody else made or changed the file")
 	}
 	if b.Against != nil && b.Against.CompanyID != signed.CompanyID {
-		b.problem("the older one is of another company")
+		b.problem("the older file is of another company")
 	}
 	if alone {
 		b.wallets = signed.Heads
 		return
 	}
 	if signed.Body != Hash(b.digest.Sum(nil)) {
-		b.problem("the entries are not those that were signed: their digest is another one")
+		b.problem("the entries are not those that were signed: their digests differ")
 	}
 	if signed.Entries != b.chains.Entries() {
 		b.problem(fmt.Sprintf("%d entries were signed, the file holds %d", signed.Entries, b.chains.Entries()))
@@ -304,7 +304,7 @@ func (b *bundleReader) judge(signed *SignedHeads, alone bool) {
 	}
 	for _, head := range signed.Heads {
 		if !slices.ContainsFunc(b.wallets, func(h Head) bool { return h.Wallet == head.Wallet }) {
-			b.problem(fmt.Sprintf("wallet %s: it has a head and no place in the file", head.Wallet))
+			b.problem(fmt.Sprintf("wallet %s: it has a head, but is not in the file", head.Wallet))
 			continue
 		}
 		for _, problem := range b.chains.Match(head) {
@@ -318,7 +318,7 @@ func (b *bundleReader) judge(signed *SignedHeads, alone bool) {
 		old := &b.Against.Heads[i]
 		at := slices.IndexFunc(b.wallets, func(h Head) bool { return h.Wallet == old.Wallet })
 		if at < 0 {
-			b.problem(fmt.Sprintf("wallet %s: it was there before", old.Wallet))
+			b.problem(fmt.Sprintf("wallet %s: the older file has it, this one does not", old.Wallet))
 		} else if b.wallets[at].Sequence < old.Sequence {
 			b.blame(old.continued(nil))
 		}

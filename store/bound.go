@@ -37,16 +37,16 @@ var _ driver.DurableStore = (*Bound)(nil)
 
 // ErrTransaction is the error of [Store.Bind], of [Store.BindSQL] and of a [Bound] store if no sale is possible in the
 // host's transaction. The error that wraps it gives the reason.
-var ErrTransaction = errors.New("ticketing/store: nothing can be done in the host's transaction")
+var ErrTransaction = errors.New("ticketing/store: the host's transaction cannot be used")
 
 func refuseTx(why string) error { return fmt.Errorf("%w: %s", ErrTransaction, why) }
 
 var (
 	errHostEnded  = refuseTx("it has ended")
-	errHostFailed = refuseTx("a statement of it failed, so that it can only be rolled back")
-	errHostWrites = refuseTx("it may not write")
-	errElsewhere  = refuseTx("it is not of the store's database, or does not see the store's tables")
-	errMoments    = refuseTx("its statements do not see one moment: take a snapshot outside of it")
+	errHostFailed = refuseTx("a statement in it failed, so it can only be rolled back")
+	errHostWrites = refuseTx("it is read-only")
+	errElsewhere  = refuseTx("it belongs to another database, or does not see the store's tables")
+	errMoments    = refuseTx("its statements do not share one snapshot: take the snapshot outside of it")
 	errNoTx       = refuseTx("there is none")
 	errNoPostgres = refuseTx("it is not one of PostgreSQL")
 	errNoSQLite   = refuseTx("it is not one of SQLite")
@@ -74,7 +74,7 @@ var (
 //     search path that finds the tables of the store;
 //   - with SQLite, if it was not begun IMMEDIATE, since SQLite could refuse it the write lock half-way. Its pool must
 //     come from [OpenPool], or use modernc.org/sqlite with _txlock=immediate and foreign_keys(1);
-//   - if it may not write, has ended, belongs to another database, or is doomed because a statement in it failed.
+//   - if it is read-only, has ended, belongs to another database, or is doomed because a statement in it failed.
 //
 // Keep the transaction short, and do nothing in it that waits for anything else. The company's wallets are locked from
 // its first sale on, and with SQLite the whole database from its beginning. All other sales wait until it ends, or

@@ -25,7 +25,7 @@ var ErrNotMigrated = errors.New("ticketing/store: the database is not migrated")
 
 // ErrSchema is the error for a database that this version must not change: a newer version migrated it, or a migration
 // was edited after it had been applied.
-var ErrSchema = errors.New("ticketing/store: the schema of the database is not one of this version")
+var ErrSchema = errors.New("ticketing/store: the schema of the database is not that of this version")
 
 // ErrNoDatabase is the error of [Open] if Config.MustExist is set and the SQLite database does not exist or is an empty
 // file.
@@ -40,7 +40,7 @@ var ErrDSN = errors.New("ticketing/store: malformed database URL")
 var ErrAccess = errors.New("ticketing/store: the database refuses access")
 
 // ErrUnsupported is the error for a server that the store does not support, such as a PostgreSQL that is too old.
-var ErrUnsupported = errors.New("ticketing/store: the database is not one that the store works on")
+var ErrUnsupported = errors.New("ticketing/store: the database is not supported")
 
 // transientError is a transient failure: another run may succeed.
 type transientError struct{ err error }
@@ -200,9 +200,9 @@ func (e *postgresEngine) classify(err error) error {
 	}
 	switch {
 	case connecting && state == "42704":
-		return fmt.Errorf("%w: an option of the URL is none of the server's: %w", ErrDSN, detail)
+		return fmt.Errorf("%w: the server does not know an option of the URL: %w", ErrDSN, detail)
 	case connecting && state == "22023": // The message repeats the value of the setting.
-		return fmt.Errorf("%w: an option of the URL has a value that the server refuses (SQLSTATE %s)", ErrDSN, state)
+		return fmt.Errorf("%w: the server refuses the value of an option of the URL (SQLSTATE %s)", ErrDSN, state)
 	case connecting:
 		return fmt.Errorf("%w: %w", ErrAccess, &sqlError{state})
 	}

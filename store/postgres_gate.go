@@ -230,7 +230,7 @@ func (e *postgresEngine) ask(
 		return nil, err
 	}
 	if len(answered) < claims {
-		return nil, errors.New("the database did not answer for all claims")
+		return nil, errors.New("the database returned too few claims")
 	}
 	for i, answer := range answered[len(answered)-claims:] {
 		inFlight[i] = answer != "true"

@@ -47,7 +47,7 @@ func (m *moment) Scan(src any) error {
 	case int64:
 		*m = moment(time.UnixMilli(ms).UTC())
 	default:
-		return fmt.Errorf("a time is kept as %T", src)
+		return fmt.Errorf("a time is stored as %T", src)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (m *moment) Scan(src any) error {
 func (h *hash) Scan(src any) error {
 	b, ok := src.([]byte)
 	if src != nil && (!ok || len(b) != len(h)) {
-		return errors.New("a hash is not kept as 32 bytes")
+		return errors.New("a hash is not stored as 32 bytes")
 	}
 	*h = hash{}
 	copy(h[:], b)
@@ -78,7 +78,7 @@ func (m *missing) Scan(src any) error {
 	case []byte:
 		*m = missing(text)
 	default:
-		return fmt.Errorf("a text is kept as %T", src)
+		return fmt.Errorf("a text is stored as %T", src)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (m *missing) Scan(src any) error {
 func (n *number) Scan(src any) error {
 	value, ok := src.(int64)
 	if src != nil && !ok {
-		return fmt.Errorf("a number is kept as %T", src)
+		return fmt.Errorf("a number is stored as %T", src)
 	}
 	*n = number(value)
 	return nil
@@ -115,7 +115,7 @@ func (t *texts[T]) Scan(src any) error {
 	case []byte:
 		b = s
 	default:
-		return fmt.Errorf("a list is kept as %T", src)
+		return fmt.Errorf("a list is stored as %T", src)
 	}
 	*t = nil
 	if string(b) == "[]" {

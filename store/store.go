@@ -129,8 +129,8 @@ var (
 
 var (
 	errEnded    = errors.New("ticketing/store: the transaction has ended")
-	errNotBegun = errors.New("ticketing/store: a transaction begins with Begin")
-	errReenter  = errors.New("ticketing/store: Begin is called once")
+	errNotBegun = errors.New("ticketing/store: the transaction was used before Begin")
+	errReenter  = errors.New("ticketing/store: Begin was called twice")
 )
 
 // Open opens the database at dsn: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or "sqlite:PATH".

@@ -19,10 +19,10 @@ const (
 )
 
 var (
-	errNotOver = fmt.Errorf("%w: the transaction of a lost connection is not over", driver.ErrUnavailable)
+	errNotOver = fmt.Errorf("%w: the transaction of a lost connection has not ended", driver.ErrUnavailable)
 
-	errSwallowed = errors.New("ticketing/store: a call failed and the transaction went on")
-	errUnknown   = errors.New("ticketing/store: the connection was lost at the commit, it is not known whether it is kept")
+	errSwallowed = errors.New("ticketing/store: an error of the transaction was ignored")
+	errUnknown   = errors.New("ticketing/store: the connection was lost during the commit, so it is unknown whether it took effect")
 	errTooLong   = fmt.Errorf("ticketing/store: the transaction took longer than %s", maxDuration)
 )
 

@@ -89,7 +89,7 @@ func (e Event) Encode() ([]byte, error) {
 			return nil, err
 		}
 	} else if typeOf(e.Data) != e.Type {
-		return nil, fmt.Errorf("%w: its data is not of its type", ErrEvent)
+		return nil, fmt.Errorf("%w: its data does not match its type", ErrEvent)
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
@@ -143,7 +143,7 @@ func ParseEvent(body []byte) (Event, error) {
 	}
 	// The errors of encoding/json quote characters or numbers of the body, so they are not wrapped.
 	if json.Unmarshal(body, &wire) != nil || !isObject(body) {
-		return Event{}, fmt.Errorf("%w: it is not a JSON object with its members", ErrEvent)
+		return Event{}, fmt.Errorf("%w: it is not a JSON object with the members of an event", ErrEvent)
 	}
 	event := Event{ID: wire.ID, Type: wire.Type, APIVersion: wire.APIVersion, CreatedAt: wire.CreatedAt}
 	if err := event.check(); err != nil {
@@ -189,7 +189,7 @@ func parseData(kind string, raw json.RawMessage) (any, error) {
 func decode[T any](raw json.RawMessage) (any, error) {
 	var data T
 	if json.Unmarshal(raw, &data) != nil {
-		return nil, fmt.Errorf("%w: its data is not of its type", ErrEvent)
+		return nil, fmt.Errorf("%w: its data does not match its type", ErrEvent)
 	}
 	return data, nil
 }

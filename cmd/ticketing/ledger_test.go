@@ -109,7 +109,7 @@ func TestLedgerBundle(t *testing.T) {
 	}
 	wrong("now some of them are missing", "--file", older, "--public-key", key, "--against", newer)
 	other := strings.Repeat("0123456789abcdef", 4)
-	wrong("the signature is not one of the public key", "--file", older, "--public-key", other)
+	wrong("the signature does not match the public key", "--file", older, "--public-key", other)
 	verified("--file", older, "--public-key", other+","+key)
 	text[len(text)/2] ^= 1
 	is.NoErr(os.WriteFile(older, text, 0o600))

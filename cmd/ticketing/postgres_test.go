@@ -192,7 +192,7 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 		{
 			"unknown option",
 			"postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&target_session_attrs=any",
-			"INVALID_REQUEST", "an option of the URL is none of the server's: " +
+			"INVALID_REQUEST", "the server does not know an option of the URL: " +
 				"unrecognized configuration parameter \"target_session_attrs\"",
 		},
 		{

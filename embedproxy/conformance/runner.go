@@ -290,7 +290,7 @@ func (r *runner) post(ctx context.Context, q request) (answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return answer{}, fmt.Errorf("read the answer: %w", err)
+		return answer{}, fmt.Errorf("read the response: %w", err)
 	}
 	got := answer{status: response.StatusCode, header: response.Header, body: body}
 	if value, err := decode(body); err == nil {

@@ -125,7 +125,7 @@ func Generate(ctx context.Context, p *Program, in io.Reader, out io.Writer) (err
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	if err := answers.Encode(struct{}{}); err != nil {
-		return fmt.Errorf("answer: %w", err)
+		return fmt.Errorf("send the result: %w", err)
 	}
 	for {
 		var order sliceOrder
@@ -142,7 +142,7 @@ func Generate(ctx context.Context, p *Program, in io.Reader, out io.Writer) (err
 			return err
 		}
 		if err := answers.Encode(outcome); err != nil {
-			return fmt.Errorf("answer: %w", err)
+			return fmt.Errorf("send the result: %w", err)
 		}
 	}
 }

@@ -330,11 +330,11 @@ func (a *attacker) send(ctx context.Context) (status int, err error) {
 	}
 	answer, err := http.ReadResponse(a.in, nil)
 	if err != nil {
-		return 0, fmt.Errorf("read the answer: %w", err)
+		return 0, fmt.Errorf("read the response: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		return 0, fmt.Errorf("read the answer: %w", err)
+		return 0, fmt.Errorf("read the response: %w", err)
 	}
 	return answer.StatusCode, nil
 }

@@ -86,7 +86,7 @@ func (b *Check) Orphans(ctx context.Context) error {
 	// One more than the report lists shows that there are more.
 	orphans, err := b.Tx.OrphanCompanies(ctx, maxProblems+1)
 	for _, id := range orphans {
-		b.problem(fmt.Sprintf("company %s has records, and there is no such company", id))
+		b.problem(fmt.Sprintf("company %s has records, but does not exist", id))
 	}
 	return err
 }

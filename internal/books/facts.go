@@ -289,11 +289,11 @@ func (b *companyBooks) blameFactsOf(id uuid.UUID, of *factCounts) {
 	sale, low, validation := of.counts[:3], of.counts[3], of.counts[4]
 	switch {
 	case of.expected == 0 && validation > 0:
-		b.problemf("admission %s: the outbox has a fact of its validation, and it is not validated", id)
+		b.problemf("admission %s: the outbox has a fact of its validation, but it is not validated", id)
 	case of.expected == 0:
-		b.problemf("order %s: the outbox has a fact of it, and there is no such order", id)
+		b.problemf("order %s: the outbox has a fact of it, but the order does not exist", id)
 	case validation < 0:
-		b.problemf("admission %s: it is validated, and the outbox has no fact of that", id)
+		b.problemf("admission %s: it is validated, but the outbox has no fact of that", id)
 	case validation > 0:
 		b.problemf("admission %s: the outbox has more than one fact of its validation", id)
 	case of.there == 0:
@@ -303,9 +303,9 @@ func (b *companyBooks) blameFactsOf(id uuid.UUID, of *factCounts) {
 	case slices.Max(sale) > 0 || low > 0 && of.expected == saleLowFacts:
 		b.problemf("order %s: the outbox has more than one fact of it", id)
 	case low < 0:
-		b.problemf("order %s: it took FLOAT below %s, and its fact does not say so", id, b.LowBalance)
+		b.problemf("order %s: it took FLOAT below %s, but its fact does not say so", id, b.LowBalance)
 	case low > 0:
-		b.problemf("order %s: its fact says that it took FLOAT below %s, and it did not", id, b.LowBalance)
+		b.problemf("order %s: its fact says that it took FLOAT below %s, but it did not", id, b.LowBalance)
 	}
 }
 

@@ -45,7 +45,7 @@ func (b *companyBooks) spent(ctx context.Context) error {
 	err := b.compare(ctx, &b.sales, b.subjects(b.Checkouts, ""), b.orderIDs, func(id uuid.UUID, keys, orders int64) {
 		switch {
 		case orders == 0:
-			b.problemf("order %s: the key of its checkout is spent, and there is no such order", id)
+			b.problemf("order %s: the key of its checkout is spent, but the order does not exist", id)
 		case keys == 0:
 			b.problemf("order %s: no spent key of a checkout names it", id)
 		default:
@@ -61,9 +61,9 @@ func (b *companyBooks) spent(ctx context.Context) error {
 		case keys > 1:
 			b.problemf("admission %s: more than one validation admitted it", id)
 		case admissions == 0:
-			b.problemf("admission %s: a validation admitted it, and it is not validated", id)
+			b.problemf("admission %s: a validation admitted it, but it is not validated", id)
 		default:
-			b.problemf("admission %s: it is validated, and no validation admitted it", id)
+			b.problemf("admission %s: it is validated, but no validation admitted it", id)
 		}
 	})
 }

@@ -141,7 +141,7 @@ func (b *companyBooks) check() {
 		b.passStray(admission)
 	}
 	for ending := b.endings.peek(); ending != nil; ending = b.endings.peek() {
-		b.problemf("order %s: it was ended, and there is no order %d", ending.OrderID, ending.Number)
+		b.problemf("order %s: it was cancelled or refunded, but there is no order %d", ending.OrderID, ending.Number)
 		b.endings.pass()
 	}
 	for b.passFacts() {
@@ -201,7 +201,7 @@ func (b *companyBooks) moveFloat(entry *ledger.Entry) {
 		}
 		b.tally.refunds++
 	default:
-		b.problemf("FLOAT %d: its kind has no place in FLOAT", entry.Sequence)
+		b.problemf("FLOAT %d: FLOAT has no movements of its kind", entry.Sequence)
 	}
 }
 
@@ -297,14 +297,14 @@ func (b *companyBooks) passSettlement(of *driver.Settlement) {
 	switch of.Status { //nolint:exhaustive // The others are over.
 	case driver.SettlementPending, driver.SettlementProcessing, driver.SettlementApproved:
 		if b.open++; b.open > 1 {
-			b.problemf("settlement %s: it is %s, and so is an earlier one", of.ID, of.Status)
+			b.problemf("settlement %s: it is %s, but so is an earlier one", of.ID, of.Status)
 		}
 	}
 	switch {
 	case of.Status == driver.SettlementRejected:
 		b.tally.rejected++
 	case of.RefundSequence != 0:
-		b.problemf("settlement %s: it is %s, and says that EARNINGS got it back", of.ID, of.Status)
+		b.problemf("settlement %s: it is %s, but says that it was returned to EARNINGS", of.ID, of.Status)
 	}
 	b.settlements.pass()
 }
@@ -321,7 +321,7 @@ func (b *companyBooks) settled(debit *ledger.Entry) {
 	}
 	// A request debits the whole balance, which is above zero (section 2.9, item 6).
 	if debit.After != 0 || debit.Amount == 0 {
-		b.problemf("settlement %s: debit %d is not of all that EARNINGS held", of.ID, debit.Sequence)
+		b.problemf("settlement %s: debit %d does not take all that EARNINGS held", of.ID, debit.Sequence)
 	}
 	b.passSettlement(of)
 }
@@ -339,7 +339,7 @@ func (b *companyBooks) sold(order *driver.Order) {
 	} else if rate := scheduled.Rate; !b.inForce(&scheduled, order.ConfirmedAt) {
 		b.problemf("order %s: its rate of %s %s was not in force", order.ID, rate.Value(), rate.Unit())
 	} else if commission := b.share(order.RateID, rate, order.Gross); commission != order.Commission {
-		b.problemf("order %s: its commission is %s, its rate of %s %s makes %s of its gross of %s",
+		b.problemf("order %s: its commission is %s, but its rate of %s %s gives %s for its gross of %s",
 			order.ID, order.Commission, rate.Value(), rate.Unit(), commission, order.Gross)
 	}
 	// Versions of branding have no gap either.
@@ -349,7 +349,7 @@ func (b *companyBooks) sold(order *driver.Order) {
 	// Endings ascend by the number of their order, as orders do.
 	ending := b.endings.peek()
 	for ; ending != nil && ending.Number < order.Number; ending = b.endings.peek() {
-		b.problemf("order %s: it was ended, and there is no order %d", ending.OrderID, ending.Number)
+		b.problemf("order %s: it was cancelled or refunded, but there is no order %d", ending.OrderID, ending.Number)
 		b.endings.pass()
 	}
 	if ending != nil && ending.Number == order.Number {
@@ -360,11 +360,11 @@ func (b *companyBooks) sold(order *driver.Order) {
 	switch {
 	case ending == nil || ending.Number != order.Number:
 		if order.Status != driver.OrderConfirmed {
-			b.problemf("order %s: it is %s, and nothing tells what ended it", order.ID, order.Status)
+			b.problemf("order %s: it is %s, but there is no record of that", order.ID, order.Status)
 		}
 		return
 	case ending.Status != order.Status || ending.OrderID != order.ID:
-		b.problemf("order %s: it is %s, what ended it tells %s of order %s", order.ID, order.Status, ending.Status,
+		b.problemf("order %s: it is %s, but its record says %s, of order %s", order.ID, order.Status, ending.Status,
 			ending.OrderID)
 	}
 	if ending.Status == driver.OrderRefunded {
@@ -447,12 +447,12 @@ func (b *companyBooks) lines(order *driver.Order) {
 		b.problemf("order %s: its lines add up to %s, its gross is %s", order.ID, gross, order.Gross)
 	}
 	if foreign > 0 {
-		b.problemf("order %s: %d of its lines tell another order or event", order.ID, foreign)
+		b.problemf("order %s: %d of its lines name another order or event", order.ID, foreign)
 	}
 	if wrong > 0 && void {
-		b.problemf("order %s: it is %s, and %d of its admissions are not void", order.ID, order.Status, wrong)
+		b.problemf("order %s: it is %s, but %d of its admissions are not void", order.ID, order.Status, wrong)
 	} else if wrong > 0 {
-		b.problemf("order %s: it is %s, and %d of its admissions are void", order.ID, order.Status, wrong)
+		b.problemf("order %s: it is %s, but %d of its admissions are void", order.ID, order.Status, wrong)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func (b *companyBooks) counts(ctx context.Context) error {
 	kept, err := b.Tx.CountFloatCredits(ctx, b.record.ID)
 	if err == nil && kept != b.tally.credits {
-		b.problemf("FLOAT: %d references are spent on fundings, %d of them moved it", kept, b.tally.credits)
+		b.problemf("FLOAT: %d references of fundings are spent, but it has %d fundings", kept, b.tally.credits)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func (b *companyBooks) wallets(ctx context.Context) error {
 	}
 	for i, wallet := range wallets {
 		if wallet.CompanyID == uuid.Nil {
-			b.problemf("wallet %s: there is none", refs[i].Wallet)
+			b.problemf("wallet %s: it is missing", refs[i].Wallet)
 			continue
 		}
 		b.report.Wallets++

@@ -55,7 +55,7 @@ func New(trusted []netip.Prefix, log *slog.Logger) *Proxies {
 	p := &Proxies{log: log}
 	for _, prefix := range trusted {
 		if !prefix.IsValid() {
-			panic("a trusted proxy is no range of addresses")
+			panic("a trusted proxy is not a valid range of addresses")
 		}
 		// Addresses are compared in their short form, so "::ffff:10.0.0.0/104" has to mean 10.0.0.0/8.
 		if a := prefix.Addr(); a.Is4In6() && prefix.Bits() >= 96 {

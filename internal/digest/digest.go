@@ -57,7 +57,7 @@ const (
 )
 
 // ErrKeys is wrapped by every error of [New].
-var ErrKeys = errors.New("digest: unfit master keys")
+var ErrKeys = errors.New("digest: invalid master keys")
 
 // Ring holds master keys. [New] creates it. It is safe for concurrent use, and package fmt prints none of its keys.
 type Ring struct {
@@ -76,7 +76,7 @@ type key struct {
 // equal to HMAC.
 func New(keys [][]byte) (*Ring, error) {
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%w: there is none", ErrKeys)
+		return nil, fmt.Errorf("%w: none is given", ErrKeys)
 	}
 	r := &Ring{keys: make([]key, 0, len(keys))}
 	for i, secret := range keys {

@@ -228,7 +228,7 @@ func (d *Dialer) dial(ctx context.Context, to netip.AddrPort) (conn net.Conn, er
 	case err != nil:
 		return nil, err
 	case conn == nil:
-		return nil, errors.New("safedial: the dial function answered with neither a connection nor an error")
+		return nil, errors.New("safedial: the dial function returned neither a connection nor an error")
 	case d.Dial != nil:
 		return conn, nil
 	}

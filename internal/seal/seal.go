@@ -58,11 +58,11 @@ const (
 // The errors of this package, for use with [errors.Is]. No error contains a value, a sealed value or a key.
 var (
 	// ErrKeys: [New] was called with unfit keys.
-	ErrKeys = errors.New("seal: unfit master keys")
+	ErrKeys = errors.New("seal: invalid master keys")
 	// ErrUnknownKey: the value was sealed under a key that the ring lacks.
-	ErrUnknownKey = errors.New("seal: sealed under a key that is not given")
+	ErrUnknownKey = errors.New("seal: encrypted with a key that is not given")
 	// ErrSealed: the value is malformed, was changed, or belongs to another domain or id.
-	ErrSealed = errors.New("seal: the sealed value does not open")
+	ErrSealed = errors.New("seal: the value cannot be decrypted")
 )
 
 // Key is a master key and its name.
@@ -83,7 +83,7 @@ type Ring struct {
 // bytes and a unique name.
 func New(keys []Key) (*Ring, error) {
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%w: there is none", ErrKeys)
+		return nil, fmt.Errorf("%w: none is given", ErrKeys)
 	}
 	r := &Ring{}
 	for i, key := range keys {

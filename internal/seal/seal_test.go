@@ -87,7 +87,7 @@ func TestNewRefusesUnfitKeysWithoutShowingThem(t *testing.T) {
 		keys []seal.Key
 		want string // "" if no error is expected
 	}{
-		{name: "no key", want: "there is none"},
+		{name: "no key", want: "none is given"},
 		{name: "32 bytes", keys: []seal.Key{{Name: nameA, Secret: secret[:32]}}},
 		{name: "31 bytes", keys: []seal.Key{{Name: nameA, Secret: secret[:31]}}, want: "key 1 has fewer than 32 bytes"},
 		{name: "a short key behind", keys: []seal.Key{{nameA, secret}, {nameB, nil}}, want: "key 2 has fewer than 32 bytes"},

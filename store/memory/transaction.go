@@ -13,9 +13,9 @@ import (
 
 var (
 	errEnded    = errors.New("ticketing: the transaction has ended")
-	errOutside  = errors.New("ticketing: the transaction was not begun by Begin")
-	errReenter  = errors.New("ticketing: Begin is called once")
-	errSwallows = errors.New("ticketing: the transaction failed and its error was passed over")
+	errOutside  = errors.New("ticketing: the transaction was used before Begin")
+	errReenter  = errors.New("ticketing: Begin was called twice")
+	errSwallows = errors.New("ticketing: an error of the transaction was ignored")
 )
 
 // updating is the transaction of an Update.
