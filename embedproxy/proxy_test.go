@@ -39,7 +39,7 @@ func TestNewNeedsItsHooks(t *testing.T) {
 		{
 			upstream, &embedproxy.Config{
 				Session: session, MayBuy: embedproxy.AnyoneMayBuy, TrustedProxies: []netip.Prefix{{}},
-			}, "a trusted proxy is no range",
+			}, "a trusted proxy is not a valid range",
 		},
 	} {
 		_, err := embedproxy.New(test.upstream, test.config)

@@ -156,8 +156,8 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 			{why: "its isolation level is repeatable read", options: &sql.TxOptions{Isolation: sql.LevelRepeatableRead}},
 			{why: "its isolation level is serializable", options: &sql.TxOptions{Isolation: sql.LevelSerializable}},
 			{why: "its isolation level is repeatable read", set: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
-			{why: "it may not write", options: &sql.TxOptions{ReadOnly: true}},
-			{why: "it may not write", set: "SET TRANSACTION READ ONLY"},
+			{why: "it is read-only", options: &sql.TxOptions{ReadOnly: true}},
+			{why: "it is read-only", set: "SET TRANSACTION READ ONLY"},
 			{why: "standard_conforming_strings", set: "SET LOCAL standard_conforming_strings TO off"},
 			{why: "client_encoding", set: "SET LOCAL client_encoding TO LATIN1"},
 			{why: "session_replication_role", set: "SET LOCAL session_replication_role TO replica"},
@@ -182,8 +182,8 @@ func TestTransactionsOfPostgresThatAreRefused(t *testing.T) {
 		is.NoErr(err)
 		_, err = tx.ExecContext(t.Context(), "SET TRANSACTION READ ONLY")
 		is.NoErr(err)
-		refuses(t, bound.Update(t.Context(), appended("later")), "it may not write")
-		refuses(t, bound.Snapshot(t.Context(), func(context.Context, driver.ReadTx) error { return nil }), "one moment")
+		refuses(t, bound.Update(t.Context(), appended("later")), "it is read-only")
+		refuses(t, bound.Snapshot(t.Context(), func(context.Context, driver.ReadTx) error { return nil }), "one snapshot")
 		is.NoErr(tx.Rollback())
 		is.Equal(len(names(t, s)), 0)
 	})
@@ -207,7 +207,7 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 			is.Equal(names(t, s), []string{"name"})
 			return
 		}
-		refuses(t, err, "a statement of it failed")
+		refuses(t, err, "a statement in it failed")
 		// Bun's driver alone would report no error.
 		is.True(tx.Commit() != nil)
 
@@ -215,7 +215,7 @@ func TestHostThatSwallowsAnError(t *testing.T) {
 		_, err = tx.ExecContext(t.Context(), "INSERT INTO nowhere VALUES (1)")
 		is.True(err != nil)
 		_, err = kind.Bind(t.Context(), s, tx)
-		refuses(t, err, "a statement of it failed")
+		refuses(t, err, "a statement in it failed")
 		is.Equal(len(names(t, s)), 0)
 	})
 }
@@ -307,7 +307,7 @@ func TestTransactionOfAnotherDatabase(t *testing.T) {
 			s, db := kind.Open(t)
 			_, elsewhere := kind.Open(t)
 			_, err := kind.Bind(t.Context(), s, openTx(t, elsewhere, nil))
-			refuses(t, err, "not of the store's database")
+			refuses(t, err, "it belongs to another database")
 			other := kinds[0]
 			if kind.SQLite() {
 				other = kinds[1]
@@ -500,7 +500,7 @@ func TestTransactionsOfSQLiteThatAreRefused(t *testing.T) {
 			_, err = held.ExecContext(t.Context(), "PRAGMA query_only = 1")
 			is.NoErr(err)
 			_, err = kind.Bind(t.Context(), s, held)
-			refuses(t, err, "it may not write")
+			refuses(t, err, "it is read-only")
 		})
 	}
 }

@@ -124,7 +124,7 @@ func TestSecretKeyOnPostgres(t *testing.T) {
 	for _, args := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
 		code, message := sh.with("TICKETING_SECRET_KEY", strings.Repeat("cd", 32)).refusal(args...)
 		is.Equal(code, "SECRET_KEY")
-		is.True(strings.Contains(message, "not those of this database"))
+		is.True(strings.Contains(message, "do not belong to this database"))
 	}
 	is.Equal(len(sh.array("company", "list")), 0)
 }
@@ -197,7 +197,7 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 		},
 		{
 			"value of an option", "postgres://guest:hush-hush@" + at + "/postgres?sslmode=disable&lock_timeout=hush",
-			"INVALID_REQUEST", "value that the server refuses",
+			"INVALID_REQUEST", "server refuses the value of an option",
 		},
 		{"no password", "postgres://guest@" + at + "/postgres?sslmode=disable", "DATABASE_ACCESS", "28P01"},
 		{"port", "postgres://guest:hush-hush@127.0.0.1:99999/postgres", "INVALID_REQUEST", "from 1 to 65535"},

@@ -462,7 +462,7 @@ func TestSecretKeyFileIsRefused(t *testing.T) {
 		{"cut short", "damaged", func() error {
 			return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, key[:20], 0o600))
 		}},
-		{"of another database", "not those of this database", func() error { return os.WriteFile(path, other, 0o600) }},
+		{"of another database", "do not belong to this database", func() error { return os.WriteFile(path, other, 0o600) }},
 	} {
 		is := is.New(t)
 		is.NoErr(test.spoil())
