@@ -154,7 +154,8 @@ func (s *Service) reportMailFailure(
 	}
 	order := slog.String("order", n.OrderID.String())
 	s.telemetry.mailsFailed.Add(ctx, 1)
-	s.log.WarnContext(ctx, "a ticket mail failed permanently", order, slog.Int("copy", n.Copy), slog.String("reason", reason))
+	s.log.WarnContext(ctx, "a ticket mail failed permanently", order, slog.Int("copy", n.Copy),
+		slog.String("reason", reason))
 	host.notify(ctx, shown, order)
 }
 

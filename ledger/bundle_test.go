@@ -279,11 +279,15 @@ func TestABundleContinuesAnOlderOne(t *testing.T) {
 			name: "cut short", older: tail, newer: short,
 			want: []string{"wallet FLOAT: it had 3 entries before, now some of them are missing"},
 		},
-		{name: "a wallet lost", older: tail, newer: lost, want: []string{"wallet FLOAT: the older file has it, this one does not"}},
+		{
+			name: "a wallet lost", older: tail, newer: lost,
+			want: []string{"wallet FLOAT: the older file has it, this one does not"},
+		},
 		{
 			name: "another company", older: tail, newer: foreign,
 			want: []string{
-				"the older file is of another company", "wallet FLOAT: the older file has it, this one does not", "wallet EARNINGS: the older file has it, this one does not",
+				"the older file is of another company", "wallet FLOAT: the older file has it, this one does not",
+				"wallet EARNINGS: the older file has it, this one does not",
 			},
 		},
 	} {

@@ -22,7 +22,7 @@ var (
 	errNotOver = fmt.Errorf("%w: the transaction of a lost connection has not ended", driver.ErrUnavailable)
 
 	errSwallowed = errors.New("ticketing/store: an error of the transaction was ignored")
-	errUnknown   = errors.New("ticketing/store: the connection was lost during the commit, so it is unknown whether it took effect")
+	errUnknown   = errors.New("ticketing/store: the connection was lost during the commit, so its outcome is unknown")
 	errTooLong   = fmt.Errorf("ticketing/store: the transaction took longer than %s", maxDuration)
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// zshSession types a line into an interactive zsh, presses the tabulator and the enter key, and prints the arguments that
-// the command got. The session is the shell whose settings are in $ZDOTDIR.
+// zshSession types a line into an interactive zsh, presses the tabulator and the enter key, and prints the arguments
+// that the command got. The session is the shell whose settings are in $ZDOTDIR.
 const zshSession = `
 zmodload zsh/zpty
 zpty session zsh -d -i

@@ -21,8 +21,8 @@ func newMailMetrics(registry *prometheus.Registry) *mailMetrics {
 		registry: registry,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ticketing_mail_attempts_total",
-			Help: "Attempts to send a ticket mail, by what came of it: sent, failed and tried again later, refused permanently, " +
-				"or server where the mail server cannot be used, which counts against no mail.",
+			Help: "Attempts to send a ticket mail, by what came of it: sent, failed and tried again later, refused " +
+				"permanently, or server where the mail server cannot be used, which counts against no mail.",
 		}, []string{"outcome"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ticketing_mail_attempt_duration_seconds",

@@ -115,8 +115,8 @@ func (t *table) flush() {
 	t.rows = t.rows[:0]
 }
 
-// refit adapts the layout to the rows that follow those that were printed. Columns become wider where a cell needs it and
-// there is room; then texts are shortened.
+// refit adapts the layout to the rows that follow those that were printed. Columns become wider where a cell needs it
+// and there is room; then texts are shortened.
 func (t *table) refit() {
 	t.layout.idLength = max(t.layout.idLength, t.uniqueLength())
 	t.layout.limits = nil

@@ -48,7 +48,8 @@ const (
 	traceLogInterval = time.Minute
 	// longestTraceError is the length at which an error is cut, since its text may come from a collector.
 	longestTraceError = 300
-	// shortestTraceSecret is the length from which a part of a header is kept out of the log. Shorter ones are common words.
+	// shortestTraceSecret is the length from which a part of a header is kept out of the log. Shorter ones are common
+	// words.
 	shortestTraceSecret = 7
 )
 

@@ -294,7 +294,9 @@ func TestTracesKeepSecrets(t *testing.T) {
 		"authorization=Bearer%20hunter2-bearer,x-api-key=hunter2%2Fkey", "OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2-timeout",
 		"OTEL_BSP_MAX_QUEUE_SIZE", "hunter2-queue").serve("--rate-limit", "0")
 	is.NoErr(buyFrom(soon(t), shop, origin, "127.0.0.1", "secret-0001", ""))
-	eventually(t, "an export failed", func() bool { return strings.Contains(p.errors(), "spans did not reach the collector") })
+	eventually(t, "an export failed", func() bool {
+		return strings.Contains(p.errors(), "spans did not reach the collector")
+	})
 	p.signal(syscall.SIGTERM)
 	is.Equal(p.wait(), 0)
 	is.True(strings.Contains(p.errors(), "400 Bad Request")) // what the collector responded
