@@ -354,7 +354,7 @@ func TestGuideLimits(t *testing.T) {
 		),
 		// Limits that neither the document nor an exported constant has, by section 8.
 		"active API keys of a company":              "2 2 80",
-		"body of a receiver's response":               "64",
+		"body of a receiver's response":             "64",
 		"commission rate":                           "10000 100 1",
 		"provider's reference of a credit of FLOAT": "8 128",
 	})
