@@ -17,6 +17,12 @@ type builder struct {
 	err    error
 	// once is set if the text contains values, so that keeping the statement prepared gains nothing.
 	once bool
+	// template is set if the text has marks in the place of its literals: see template.
+	template bool
+	literals literals
+	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.
+	prepare bool
+	parts   []part
 }
 
 // fragment is a value that writes its own SQL.
@@ -24,7 +30,7 @@ type fragment interface{ appendTo(to *builder) }
 
 // build replaces the question marks of a text with the values.
 func build(engine engine, text string, values ...any) *builder {
-	to := &builder{engine: engine, text: make([]byte, 0, len(text)+24*len(values))}
+	to := &builder{engine: engine, text: make([]byte, 0, len(text)+24*len(values)), template: engine.traits().prepares}
 	to.add(text, values...)
 	return to
 }

@@ -45,6 +45,8 @@ type traits struct {
 	// bindsValues is set if the values of a statement are bound and its text is kept prepared. Otherwise the text contains
 	// the values as literals.
 	bindsValues bool
+	// prepares is set if statements are built as templates, which connections keep prepared.
+	prepares bool
 	// batchesWrites is set if writes wait and are sent together, in one message before the next read or the end.
 	batchesWrites bool
 	// multiStatement is set if a message may hold further statements next to the one that returns rows.
@@ -108,6 +110,8 @@ type connections interface {
 	// a statement wrote.
 	query(ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error) error
 	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
+	// message returns the text of a finished statement, and the context with which to send it.
+	message(ctx context.Context, statement *builder) (context.Context, string)
 	// classify translates an error of the driver into its meaning for the store.
 	classify(err error) error
 	// pool returns the statistics of the connections that a host may want to monitor.
@@ -140,7 +144,8 @@ type syntax interface {
 	// appendHeads writes the query for wallets, w, and the last entry of each, e. With lock it locks the wallets, where
 	// locksBeside is set. It then misses an entry that was written while the statement waited for a lock.
 	appendHeads(to *builder, wallets set, lock bool)
-	// appendLock writes a SELECT so that it locks its rows. It writes nothing where there are no row locks. It reports
-	// whether the statement returns no rows, so that one message can carry it together with a read.
-	appendLock(to *builder, statement *builder) (silent bool)
+	// appendLock writes a SELECT so that it locks its rows, which are of a table with a company. It writes nothing where
+	// there are no row locks. It reports whether the statement returns no rows, so that one message can carry it together
+	// with a read.
+	appendLock(to *builder, table string, statement *builder) (silent bool)
 }

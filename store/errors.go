@@ -161,6 +161,9 @@ func (e *postgresEngine) classify(err error) error {
 		}
 		return err
 	}
+	if missing, outdated := lacksPrepared(err); missing || outdated {
+		return &transientError{&sqlError{state}}
+	}
 	const class = 2
 	detail := fmt.Errorf("%s (SQLSTATE %s)", message, state)
 	switch state {

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -68,7 +71,8 @@ func (r *recorder) exec(ctx context.Context, conn bun.IConn, statement *builder)
 func (r *recorder) remember(statement *builder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.texts[string(statement.text)] = true
+	_, text := r.message(context.Background(), statement)
+	r.texts[text] = true
 }
 
 func (r *recorder) seen() []string {
@@ -152,7 +156,8 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 		if statement.err != nil {
 			return nil, statement.err
 		}
-		result, err := e.db.QueryContext(ctx, string(statement.text))
+		ctx, text := e.message(ctx, statement)
+		result, err := e.db.QueryContext(ctx, text)
 		if err != nil {
 			return nil, err
 		}
@@ -219,3 +224,35 @@ func LockStatement(in driver.BeginOptions) string {
 	text, _ := (&postgresEngine{}).lockStatement(in)
 	return text
 }
+
+// OpenPreparing opens a store on the connections of a connector of pgdriver's, which keep statements prepared.
+func OpenPreparing(ctx context.Context, connector sqldriver.Connector) (*Store, error) {
+	shared := &preparing{log: slog.New(slog.DiscardHandler)}
+	pool := sql.OpenDB(&preparingConnector{connector, shared})
+	s := configured(nil)
+	e := newPostgres(bun.NewDB(pool, pgdialect.New()), s.config)
+	e.own, e.share, e.preparing = true, newConnectionShare(s.config.Connections), shared
+	if err := e.checkServer(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	s.engine, s.models = e, newModels(pgdialect.New())
+	return s, nil
+}
+
+type preparingConnector struct {
+	sqldriver.Connector
+
+	shared *preparing
+}
+
+// Connect opens a connection.
+func (c *preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newPreparingConn(conn.(pgConn), c.shared), nil
+}
+
+// PostgresPool returns the pool of a store on PostgreSQL.
+func (s *Store) PostgresPool() *sql.DB { return s.engine.(*postgresEngine).db.DB }

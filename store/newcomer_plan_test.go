@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -452,8 +453,15 @@ func TestNewcomerPlans(t *testing.T) {
 		open   func(testing.TB) string // the data at first
 		before string                  // what happens then, before the newcomer comes
 		dumped bool                    // whether it is restored from a dump then
+		kept   bool                    // whether the connections keep statements prepared
 	}{
 		{name: "never analysed", open: full},
+		{name: "never analysed, prepared", open: full, kept: true},
+		{name: "analysed empty, prepared", open: testdb.FreshDSN, before: filling + "ANALYZE;" + known, kept: true},
+		{name: "a thousand companies, prepared", open: many, before: "ANALYZE", kept: true},
+		{
+			name: "partitioned, prepared", open: testdb.FreshPartitionedDSN, before: filling + known + "ANALYZE;", kept: true,
+		},
 		{name: "analysed empty", open: testdb.FreshDSN, before: filling + "ANALYZE;" + known},
 		{name: "analysed full", open: full, before: "ANALYZE"},
 		{name: "one company and few of others", open: full, before: others + "ANALYZE;"},
@@ -479,10 +487,8 @@ func TestNewcomerPlans(t *testing.T) {
 				dsn = restore(t, dsn)
 			}
 			var plans testdb.Plans
-			db := bun.NewDB(plans.Pool(dsn), pgdialect.New())
-			defer db.Close()
-			s, err := store.OpenDB(t.Context(), db, nil)
-			is.NoErr(err)
+			s, closePool := openExplained(t, &plans, dsn, tt.kept)
+			defer closePool()
 			furnish(t, s, newBatch(1, 0))
 			fill(dsn, "SELECT fill(u(1), 7000000000, 1200, 500)")
 			plans.Take()
@@ -491,6 +497,8 @@ func TestNewcomerPlans(t *testing.T) {
 			askRest(t, s)
 			asked := plans.Take()
 			is.True(len(asked) > 150)
+			executed := slices.ContainsFunc(asked, func(p testdb.Plan) bool { return strings.Contains(p.Statement, "\n-- (") })
+			is.Equal(executed, tt.kept)
 			for _, p := range asked {
 				// Up to a dozen pages of a small table do not matter.
 				few := p.Pages <= 12 || p.Discarded <= 5+2*p.Answered && p.Fetched <= 10+5*p.Answered && p.Pages <= 80+40*p.Answered
@@ -501,6 +509,21 @@ func TestNewcomerPlans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openExplained opens a store whose statements are explained. If kept is true, its connections keep statements prepared.
+func openExplained(tb testing.TB, plans *testdb.Plans, dsn string, kept bool) (s *store.Store, closePool func()) {
+	tb.Helper()
+	is := is.New(tb)
+	if kept {
+		s, err := store.OpenPreparing(tb.Context(), plans.Connector(dsn))
+		is.NoErr(err)
+		return s, func() { is.NoErr(s.Close()) }
+	}
+	db := bun.NewDB(plans.Pool(dsn), pgdialect.New())
+	s, err := store.OpenDB(tb.Context(), db, nil)
+	is.NoErr(err)
+	return s, func() { is.NoErr(db.Close()) }
 }
 
 // filledWith opens a database with the tables of this version and the rows that statement inserts. name identifies its

@@ -7,6 +7,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -52,6 +53,8 @@ type postgresEngine struct {
 	multiResult bool
 	// distributed is set if the tables are distributed over several nodes.
 	distributed bool
+	// preparing is the state of prepared statements, of an own pool alone.
+	preparing *preparing
 	// known is the identity of the tables when it was last read.
 	known *atomic.Pointer[identity]
 	// statement bounds a statement, and idle the time between two statements of a transaction: statementTimeout and
@@ -64,6 +67,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	if err != nil {
 		return nil, err
 	}
+	connector.preparing.log = cfg.Logger
 	if conf := connector.Config(); !verified(conf) && !local(conf) {
 		cfg.Logger.WarnContext(ctx, "ticketing/store: the certificate of the database is not verified: "+
 			"ask for sslmode=verify-full&sslrootcert=FILE", "host", conf.Addr)
@@ -74,7 +78,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	pool.SetConnMaxLifetime(maxConnAge)
 	pool.SetConnMaxIdleTime(maxConnIdle)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
-	e.own, e.share = true, newConnectionShare(cfg.Connections)
+	e.own, e.share, e.preparing = true, newConnectionShare(cfg.Connections), connector.preparing
 	if err := e.checkServer(ctx); err != nil {
 		_ = pool.Close()
 		return nil, err
@@ -152,7 +156,11 @@ var errNoTLS = errors.New("the server offers no TLS: switch it on there, or appe
 	"URL where the network between is trusted")
 
 // closingConnector closes the network connection that the driver leaves open after a failed login.
-type closingConnector struct{ *pgdriver.Connector }
+type closingConnector struct {
+	*pgdriver.Connector
+
+	preparing *preparing
+}
 
 type dialledKey struct{}
 
@@ -169,7 +177,7 @@ func newClosingConnector(connector *pgdriver.Connector) *closingConnector {
 		}
 		return &lazyConn{Conn: conn}, nil
 	}
-	return &closingConnector{connector}
+	return &closingConnector{connector, &preparing{log: slog.New(slog.DiscardHandler)}}
 }
 
 // lazyConn saves most of the driver's calls to SetReadDeadline: the driver makes one for each row that it reads.
@@ -208,7 +216,7 @@ func (c *closingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) 
 		}
 		return nil, &connectError{err}
 	}
-	return conn, nil
+	return newPreparingConn(conn.(*pgdriver.Conn), c.preparing), nil
 }
 
 // checkServer reads the version and the settings of the server, and refuses those that the store does not support.
@@ -243,24 +251,30 @@ func tooOld(version int) error {
 
 // traits differ on a distributed database, which must see the company of each statement to find its node.
 func (e *postgresEngine) traits() traits {
-	// The subquery reads the sums of each company by their key: for a join the planner may read those of all events. Citus
-	// allows no groups there.
-	const ofCompany = ` FROM ticketing_sales_sums t
-		WHERE t.company_id = c.id AND t.event_id = ? AND t.tier = '' AND t.at >= ? AND t.at < ?`
-	sums := "SELECT c.id AS company_id, s.* FROM ticketing_companies c CROSS JOIN LATERAL (SELECT ? AS at, " + salesSums +
-		ofCompany + " GROUP BY 1) s" + notReset
+	sums := platformSums
 	if e.distributed {
-		sums = "SELECT c.id AS company_id, ? AS at, " + salesSums +
-			" FROM ticketing_companies c CROSS JOIN LATERAL (SELECT *" + ofCompany + ") s" + notReset + " GROUP BY 1, 2"
+		sums = distributedSums
 	}
 	return traits{
 		platformSums: sums,
+		prepares:     e.preparing != nil && !e.distributed,
 		migrations:   "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
 		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
 		skipLocked: rowLock + " SKIP LOCKED", byCodePoint: ` COLLATE "C"`,
 		folded: func(column string) string { return "substr(lower(" + column + ` COLLATE "C"), 1, 60)` },
 	}
 }
+
+// platformSums reads the sums of each company by their key, in a subquery: for a join, the planner may read those of all
+// events. Citus allows no groups in such a subquery.
+const (
+	sumsOfCompany = ` FROM ticketing_sales_sums t
+		WHERE t.company_id = c.id AND t.event_id = ? AND t.tier = '' AND t.at >= ? AND t.at < ?`
+	platformSums = "SELECT c.id AS company_id, s.* FROM ticketing_companies c CROSS JOIN LATERAL (SELECT ? AS at, " +
+		salesSums + sumsOfCompany + " GROUP BY 1) s" + notReset
+	distributedSums = "SELECT c.id AS company_id, ? AS at, " + salesSums +
+		" FROM ticketing_companies c CROSS JOIN LATERAL (SELECT *" + sumsOfCompany + ") s" + notReset + " GROUP BY 1, 2"
+)
 
 func (e *postgresEngine) reader() bun.IConn { return e.db }
 
@@ -292,6 +306,9 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 		text.WriteString("SET LOCAL search_path TO " + quoted(e.schema) + "; ")
 	}
 	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
+	if e.traits().prepares {
+		text.WriteString("SET LOCAL plan_cache_mode TO force_generic_plan; ")
+	}
 	if lock > 0 {
 		text.WriteString(byIndex)
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
@@ -307,24 +324,25 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 func (e *postgresEngine) query(
 	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
 ) error {
-	text := string(statement.text)
 	switch {
 	case conn != bun.IConn(e.db):
+		ctx, text := e.message(ctx, statement)
 		rows, err := conn.QueryContext(ctx, text)
 		if err != nil {
 			return err
 		}
 		return scanAll(rows, scan)
 	case !e.multiResult:
+		_, text := e.message(ctx, statement)
 		return e.queryAlone(ctx, text, scan)
 	}
-	text = e.settings(e.statement, 0) + readByIndex + text
+	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+readByIndex, statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)
 		if err != nil {
 			return err
 		}
-		rows, err := conn.QueryContext(ctx, text)
+		rows, err := conn.QueryContext(sent, text)
 		if err == nil {
 			return errors.Join(scanAll(rows, scan), conn.Close())
 		}
@@ -361,7 +379,8 @@ func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(
 func (e *postgresEngine) exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error) {
 	bounded, cancel := context.WithTimeout(ctx, e.statement+time.Second)
 	defer cancel()
-	_, err := conn.ExecContext(bounded, string(statement.text))
+	sent, text := e.message(bounded, statement)
+	_, err := conn.ExecContext(sent, text)
 	if err != nil && expired(bounded) && !expired(ctx) {
 		err = &lostError{err}
 	}

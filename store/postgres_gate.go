@@ -196,7 +196,7 @@ func (e *postgresEngine) rowLockStatement(in driver.BeginOptions) string {
 	if len(companies) > 0 {
 		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE",
 			inIDs("id", companies))
-		text += string(statement.text)
+		text = string(statement.appendMessage([]byte(text), nil))
 	}
 	return text
 }

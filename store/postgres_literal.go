@@ -16,34 +16,40 @@ import (
 // Values as literals of PostgreSQL, by themselves and as elements of an array.
 
 func (e *postgresEngine) appendValue(to *builder, value any) {
+	b := to.beginLiteral()
 	switch v := value.(type) {
 	case uuid.UUID:
-		to.text = append(ids.AppendText(append(to.text, '\''), v), "'::uuid"...)
+		*b = append(ids.AppendText(append(*b, '\''), v), '\'')
 	case optional:
-		if uuid.UUID(v) == uuid.Nil {
-			to.text = append(to.text, "NULL::uuid"...)
-		} else {
+		if uuid.UUID(v) != uuid.Nil {
 			e.appendValue(to, uuid.UUID(v))
+			return
 		}
+		*b = append(*b, "NULL"...)
 	case time.Time:
-		if v.IsZero() {
-			to.text = append(to.text, "NULL::bigint"...)
-		} else {
+		if !v.IsZero() {
 			e.appendValue(to, v.UnixMilli())
+			return
 		}
+		*b = append(*b, "NULL"...)
 	case int64:
-		to.text = append(strconv.AppendInt(append(to.text, '\''), v, 10), "'::bigint"...)
+		*b = append(strconv.AppendInt(append(*b, '\''), v, 10), '\'')
 	case int:
 		e.appendValue(to, int64(v))
+		return
 	case []byte:
 		if v == nil {
-			to.text = append(to.text, "NULL::bytea"...)
+			*b = append(*b, "NULL"...)
 		} else {
-			to.text = append(hex.AppendEncode(append(to.text, `'\x`...), v), "'::bytea"...)
+			*b = append(hex.AppendEncode(append(*b, `'\x`...), v), '\'')
 		}
-	default: // Texts and booleans.
+	case string, bool:
+		*b = e.gen.Append(*b, v)
+	default:
 		to.text = e.gen.Append(to.text, v)
+		return
 	}
+	to.endLiteral(kindOf(value))
 }
 
 // kindOf returns the type of a column that holds the value.
@@ -61,6 +67,9 @@ func kindOf(value any) string {
 		return "text"
 	}
 }
+
+// arrayOf returns the type of an array of a type.
+func arrayOf(kind string) string { return kind + "[]" }
 
 // appendElement writes a value as an element of an array literal.
 func appendElement(b []byte, value any) []byte {

@@ -109,29 +109,31 @@ func (t valuesTable) appendArray(to *builder, column int) {
 		to.add("(SELECT ")
 		defer to.add(")")
 	}
-	to.text = append(to.text, "'{"...)
+	b := to.beginLiteral()
+	*b = append(*b, "'{"...)
 	place := int64(1)
 	for i, row := range t.rows {
 		if i > 0 {
-			to.text = append(to.text, ',')
+			*b = append(*b, ',')
 		}
 		if t.short[column] {
 			if i > 0 && row[column] != t.rows[i-1][column] {
 				place++
 			}
-			to.text = strconv.AppendInt(to.text, place, 10)
+			*b = strconv.AppendInt(*b, place, 10)
 			continue
 		}
 		if text, ok := row[column].(string); ok && !keepable(text) {
 			to.err = errText
 		}
-		to.text = appendElement(to.text, row[column])
+		*b = appendElement(*b, row[column])
 	}
+	*b = append(*b, "}'"...)
 	if t.short[column] {
-		to.text = append(to.text, "}'::int[]"...)
+		to.endLiteral("int[]")
 		return
 	}
-	to.text = append(to.text, "}'::"+kindOf(t.rows[0][column])+"[]"...)
+	to.endLiteral(arrayOf(kindOf(t.rows[0][column])))
 }
 
 // appendCell writes the value of a column in a row of v.
@@ -141,16 +143,20 @@ func (t valuesTable) appendCell(to *builder, column int) {
 	case t.constant[column]:
 		to.value(t.rows[0][column])
 	case t.short[column]:
-		to.text = append(to.text, "('{"...)
+		to.add("(")
+		b := to.beginLiteral()
+		*b = append(*b, "'{"...)
 		for i, row := range t.rows {
 			if i == 0 || row[column] != t.rows[i-1][column] {
 				if i > 0 {
-					to.text = append(to.text, ',')
+					*b = append(*b, ',')
 				}
-				to.text = appendElement(to.text, row[column])
+				*b = appendElement(*b, row[column])
 			}
 		}
-		to.text = append(to.text, "}'::uuid[])["+name+"]"...)
+		*b = append(*b, "}'"...)
+		to.endLiteral("uuid[]")
+		to.add(")[" + name + "]")
 	default:
 		to.add(name)
 	}
@@ -395,26 +401,39 @@ func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
 // appendExpecting ends a statement. A statement that must change a number of rows divides by zero if it changes another
 // number, since the results of several statements in one message are not visible one by one.
 func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
+	to.engine, to.template = e, e.traits().prepares
 	if records == anyNumber {
-		to.text = append(append(to.text, statement.text...), ";\n"...)
+		to.append(statement)
+		to.endPart(statement.prepare)
 		return
 	}
-	to.text = append(append(append(to.text, "WITH changed AS ("...), statement.text...), " RETURNING 1)\n"...)
-	to.text = append(to.text, "SELECT 1 / CASE WHEN count(*) = "...)
-	to.text = strconv.AppendInt(to.text, int64(records), 10)
-	to.text = append(to.text, " THEN 1 ELSE 0 END FROM changed;\n"...)
+	to.add("WITH changed AS (")
+	to.append(statement)
+	to.add(" RETURNING 1)\nSELECT 1 / CASE WHEN count(*) = ? THEN 1 ELSE 0 END FROM changed", records)
+	to.endPart(statement.prepare)
 }
 
 const rowLock = " FOR NO KEY UPDATE"
 
-// appendLock moves a cursor over the rows, which locks them and returns nothing. A distributed engine gets the plain
-// statement.
-func (e *postgresEngine) appendLock(to, statement *builder) bool {
+// appendLock counts the rows in a condition that is never true, which locks them and returns nothing. A cursor that
+// moves over them does the same, but cannot be prepared. A distributed engine gets the plain statement.
+func (e *postgresEngine) appendLock(to *builder, table string, statement *builder) bool {
+	to.engine, to.template = e, e.traits().prepares
 	if e.distributed || !e.multiResult {
-		to.text = append(append(to.text, statement.text...), ";\n"...)
+		to.append(statement)
+		to.endPart(false)
 		return false
 	}
-	to.text = append(append(to.text, "DECLARE ticketing_locked NO SCROLL CURSOR FOR "...), statement.text...)
-	to.text = append(to.text, "; MOVE FORWARD ALL IN ticketing_locked; CLOSE ticketing_locked;\n"...)
+	if e.traits().prepares {
+		to.add("UPDATE " + table + " SET company_id = company_id WHERE (SELECT count(*) FROM (")
+		to.append(statement)
+		to.add(") AS locked) < 0")
+		to.endPart(true)
+		return true
+	}
+	to.add("DECLARE ticketing_locked NO SCROLL CURSOR FOR ")
+	to.append(statement)
+	to.add("; MOVE FORWARD ALL IN ticketing_locked; CLOSE ticketing_locked")
+	to.endPart(false)
 	return true
 }

@@ -77,11 +77,12 @@ func fetch[R any](
 
 // read runs a statement and calls scan with its rows. It runs the statement again if the result was cut short.
 func (s *session) read(ctx context.Context, name string, statement *builder, scan func(*sql.Rows) error) error {
+	statement.prepare = isHot(name) && (s.alone || s.owner != nil)
 	read := func(ctx context.Context, statement *builder) error {
 		return s.store.engine.query(ctx, s.conn, statement, scan)
 	}
 	err := s.run(ctx, name, statement, read)
-	if _, lost := errors.AsType[*lostError](err); lost && s.alone && ctx.Err() == nil {
+	if isTransient(err) && s.alone && ctx.Err() == nil {
 		err = s.run(ctx, name, statement, read)
 	}
 	return err

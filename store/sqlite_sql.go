@@ -45,6 +45,10 @@ func (e *sqliteEngine) query(
 	return scanAll(rows, scan)
 }
 
+func (e *sqliteEngine) message(ctx context.Context, statement *builder) (context.Context, string) {
+	return ctx, string(statement.text)
+}
+
 // exec runs a statement, once for each of its rows.
 func (e *sqliteEngine) exec(ctx context.Context, conn bun.IConn, statement *builder) (written int, err error) {
 	rows := statement.rows
@@ -258,4 +262,4 @@ func (e *sqliteEngine) appendStock(to *builder, queries []driver.StockQuery) {
 }
 
 // appendLock writes nothing: there are no row locks, see begin.
-func (e *sqliteEngine) appendLock(_, _ *builder) bool { return true }
+func (e *sqliteEngine) appendLock(_ *builder, _ string, _ *builder) bool { return true }

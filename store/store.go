@@ -36,9 +36,13 @@
 //
 // The package needs version 14 or later. It uses a pool of its own or the host's ([OpenDB]). Transactions run READ
 // COMMITTED with explicit locks. The gate of a company and the claims of idempotency keys are advisory locks of the
-// transaction, so they hold across all processes on the database. Settings are local to the transaction and no
-// statement is prepared, so a pooler in transaction mode works. Where the driver allows it, one message carries several
-// statements.
+// transaction, so they hold across all processes on the database. Settings are local to the transaction. Where the
+// driver allows it, one message carries several statements.
+//
+// The connections of a pool of its own keep the statements of sales, validations and the most frequent reads prepared.
+// Where a session does not have one, as behind a pooler in transaction mode, the transaction runs again without
+// prepared statements, and for a minute none is prepared; each further time this takes twice as long, up to an hour.
+// The sessions of a host's pool keep no statements.
 //
 // After a lost connection the store connects again, and what was not committed runs again: a store need not be reopened
 // after a restart or a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/floatgate/ticketing/driver"
@@ -120,14 +121,17 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 	case time.Now().After(tx.deadline):
 		return errTooLong
 	}
-	commit := tx.openTx.commit
-	if len(tx.claimed) > 0 && len(tx.pending.text) > 0 {
-		// The last writes and the commit are one message: PostgreSQL runs no later statement after one that fails.
-		commit = string(tx.pending.text) + commit
-	} else if err := tx.flush(context.WithoutCancel(ctx)); err != nil {
-		return err
+	// The last writes and the commit are one message: PostgreSQL runs no later statement after one that fails.
+	commit := tx.pending
+	if len(tx.claimed) == 0 || len(commit.text) == 0 {
+		if err := tx.flush(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		commit = builder{}
 	}
-	err = tx.end(ctx, "commit", commit)
+	commit.add(tx.openTx.commit)
+	commit.endPart(false)
+	err = tx.end(ctx, "commit", &commit)
 	committed = err == nil
 	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.isSavepoint {
 		// It is unknown whether the transaction was committed. A run under the same claims finds out; without claims, nothing
@@ -154,16 +158,17 @@ func isConstraint(err error) bool {
 
 // rollback logs a failure to roll back, and then discards the connection, which rolls back as well.
 func (tx *transaction) rollback(ctx context.Context) {
-	if err := tx.end(ctx, "rollback", tx.openTx.rollback); err != nil {
+	if err := tx.end(ctx, "rollback", &builder{text: []byte(tx.openTx.rollback)}); err != nil {
 		tx.store.config.Logger.WarnContext(ctx, "ticketing/store: rollback failed", "error", err)
 		tx.openTx.discard()
 	}
 }
 
-func (tx *transaction) end(ctx context.Context, name, statement string) error {
+func (tx *transaction) end(ctx context.Context, name string, statement *builder) error {
 	ctx = context.WithoutCancel(ctx)
 	return tx.store.observe(ctx, name, func() error {
-		_, err := tx.conn.ExecContext(ctx, statement)
+		ctx, text := tx.store.engine.message(ctx, statement)
+		_, err := tx.conn.ExecContext(ctx, text)
 		return err
 	})
 }
@@ -234,8 +239,10 @@ func (tx *transaction) beforeStatement(ctx context.Context, statement *builder) 
 		return ctx, tx.flush(ctx)
 	}
 	if len(tx.pending.text) > 0 {
-		statement.text = append(tx.pending.text, statement.text...)
-		tx.pending = builder{}
+		prepare := statement.prepare
+		tx.pending.append(statement)
+		tx.pending.endPart(prepare)
+		*statement, tx.pending = tx.pending, builder{}
 	}
 	return ctx, nil
 }
@@ -307,7 +314,8 @@ func (tx *transaction) lock(rows keyedRows) error {
 		tx.fail(statement.err)
 		return statement.err
 	}
-	if silent := tx.store.engine.appendLock(&tx.pending, statement); !silent {
+	table, _, _ := strings.Cut(rows.table, " ")
+	if silent := tx.store.engine.appendLock(&tx.pending, table, statement); !silent {
 		tx.returnsRows = true
 	}
 	return nil
@@ -333,10 +341,11 @@ func (tx *transaction) send(ctx context.Context, name string, records int, state
 	}
 	ctx = context.WithoutCancel(ctx)
 	engine := tx.store.engine
+	statement.prepare = isHot(name)
 	if engine.traits().batchesWrites {
 		engine.appendExpecting(&tx.pending, statement, records)
 		tx.returnsRows = tx.returnsRows || records != anyNumber
-		if len(tx.pending.text) < maxPending {
+		if tx.pending.size() < maxPending {
 			return nil
 		}
 		return tx.flush(ctx)

@@ -46,8 +46,11 @@ func (p *Plans) Take() []Plan {
 }
 
 // Pool opens a pool of connections to a database whose statements are explained.
-func (p *Plans) Pool(dsn string) *sql.DB {
-	return sql.OpenDB(&explainer{pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(time.Minute)), p})
+func (p *Plans) Pool(dsn string) *sql.DB { return sql.OpenDB(p.Connector(dsn)) }
+
+// Connector returns a connector whose connections explain their statements, prepared ones, too.
+func (p *Plans) Connector(dsn string) sqldriver.Connector {
+	return &explainer{pgdriver.NewConnector(pgdriver.WithDSN(dsn), pgdriver.WithTimeout(time.Minute)), p}
 }
 
 type explainer struct {
@@ -62,14 +65,15 @@ func (e *explainer) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &explained{Conn: conn.(*pgdriver.Conn), to: e.to}, nil
+	return &explained{Conn: conn.(*pgdriver.Conn), to: e.to, prepared: make(map[string]string)}, nil
 }
 
 type explained struct {
 	*pgdriver.Conn
 
-	to   *Plans
-	open bool // a transaction is open
+	to       *Plans
+	open     bool              // a transaction is open
+	prepared map[string]string // the texts of prepared statements, by name
 }
 
 // ExecContext explains each statement of a message, and sends it.
@@ -77,7 +81,11 @@ func (c *explained) ExecContext(
 	ctx context.Context, message string, args []sqldriver.NamedValue,
 ) (sqldriver.Result, error) {
 	result := sqldriver.Result(sqldriver.ResultNoRows)
-	for _, statement := range parts(message) {
+	statements, err := c.prepare(ctx, parts(message))
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range statements {
 		if err := c.explain(ctx, statement, ""); err != nil {
 			return nil, err
 		}
@@ -95,14 +103,17 @@ func (c *explained) ExecContext(
 func (c *explained) QueryContext(
 	ctx context.Context, message string, args []sqldriver.NamedValue,
 ) (sqldriver.Rows, error) {
-	statements := parts(message)
+	statements, err := c.prepare(ctx, parts(message))
+	if err != nil {
+		return nil, err
+	}
 	last := statements[len(statements)-1]
 	before := strings.Join(statements[:len(statements)-1], ";")
 	if !c.open && !strings.HasPrefix(before, "BEGIN") {
 		if err := c.explain(ctx, last, before); err != nil {
 			return nil, err
 		}
-		return c.Conn.QueryContext(ctx, message, args)
+		return c.Conn.QueryContext(ctx, strings.Join(statements, ";"), args)
 	}
 	if before != "" {
 		if _, err := c.ExecContext(ctx, before, nil); err != nil {
@@ -113,6 +124,33 @@ func (c *explained) QueryContext(
 		return nil, err
 	}
 	return c.Conn.QueryContext(ctx, last, args)
+}
+
+// prepare sends the statements that prepare others, and returns the rest.
+func (c *explained) prepare(ctx context.Context, statements []string) (rest []string, err error) {
+	for _, statement := range statements {
+		text, ok := strings.CutPrefix(statement, "PREPARE ")
+		if !ok {
+			rest = append(rest, statement)
+			continue
+		}
+		if _, err := c.Conn.ExecContext(ctx, statement, nil); err != nil {
+			return nil, err
+		}
+		name, _, _ := strings.Cut(text, " ")
+		_, c.prepared[name], _ = strings.Cut(text, " AS ")
+	}
+	return rest, nil
+}
+
+// text returns a statement, or that which it executes.
+func (c *explained) text(statement string) string {
+	call, ok := strings.CutPrefix(statement, "EXECUTE ")
+	if !ok {
+		return statement
+	}
+	name, values, _ := strings.Cut(call, "(")
+	return c.prepared[name] + "\n-- (" + values
 }
 
 // follow records whether a transaction is open.
@@ -150,7 +188,7 @@ func (c *explained) explain(ctx context.Context, statement, settings string) (er
 	if _, err := c.Conn.ExecContext(ctx, end, nil); err != nil {
 		return err
 	}
-	plan, err := readPlan(statement, row[0])
+	plan, err := readPlan(c.text(statement), row[0])
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// Prepared statements of PostgreSQL. A connection of the store's own pool keeps the statements of sales, validations
+// and the most frequent reads prepared (PREPARE), and later messages EXECUTE them. So PostgreSQL parses and plans each
+// once for a connection. Each plan is generic, which changes little: the statements hide their values from the planner
+// anyway, and their settings allow no plan without an index.
+//
+// Behind a pooler in transaction mode, the next transaction may be on a session that lacks the statement. PostgreSQL
+// then refuses the EXECUTE, and with it the transaction, which runs again with literals. The names of prepared
+// statements are random for each connection, so an EXECUTE never runs a statement of another client.
+
+// hotStatements are the statements that are worth keeping: their names, see [Statement].
+var hotStatements = map[string]bool{
+	"FindAPIKeys": true, "APIKeys": true, "Companies": true, "Results": true, "SaleTerms": true,
+	"LockStock": true, "LockWallets": true, "UpdateBatches": true, "AppendOrders": true, "AppendAdmissions": true,
+	"PutBuyers": true, "UpdateWallets": true, "AppendEntries": true, "AppendFacts": true, "AppendResults": true,
+	"DueWork": true, "LockAdmissions": true, "UpdateAdmissions": true, "Orders": true, "OrderLines": true,
+}
+
+func isHot(name string) bool { return hotStatements[name] }
+
+const (
+	// maxStatements is how many statements a connection keeps. One takes PostgreSQL some 100 KB.
+	maxStatements = 200
+	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice
+	// as long as the one before.
+	firstPause, lastPause = time.Minute, time.Hour
+)
+
+// preparing is what the connections of a pool know together about prepared statements.
+type preparing struct {
+	log   *slog.Logger
+	until atomic.Int64 // no statement is prepared before this time, in nanoseconds
+	pause atomic.Int64 // the length of the last pause
+	// forgotten counts how often all connections had to forget what they prepared.
+	forgotten atomic.Int64
+}
+
+// allowed reports whether statements are prepared now.
+func (p *preparing) allowed() bool {
+	until := p.until.Load()
+	return until == 0 || time.Now().UnixNano() >= until
+}
+
+// stop begins a pause, because a session lacked a statement.
+func (p *preparing) stop() {
+	pause := min(max(2*p.pause.Load(), int64(firstPause)), int64(lastPause))
+	if p.pause.Swap(pause) == 0 {
+		p.log.Info("ticketing/store: a session lacks its prepared statements, as behind a pooler in transaction mode: " +
+			"statements are sent with their values")
+	}
+	p.until.Store(time.Now().UnixNano() + pause)
+}
+
+// pgConn is a connection of pgdriver.
+type pgConn interface {
+	sqldriver.Conn
+	sqldriver.ConnBeginTx
+	sqldriver.ConnPrepareContext
+	sqldriver.ExecerContext
+	sqldriver.Pinger
+	sqldriver.QueryerContext
+	sqldriver.SessionResetter
+	sqldriver.Validator
+}
+
+// preparingConn is a connection that keeps statements prepared. database/sql uses it on one goroutine at a time.
+type preparingConn struct {
+	pgConn
+
+	shared    *preparing
+	forgotten int64             // of shared, when the names were last valid
+	prefix    string            // of the names of its statements
+	names     map[string]string // of prepared statements, by template
+	number    int               // of the last name
+}
+
+func newPreparingConn(conn pgConn, shared *preparing) *preparingConn {
+	return &preparingConn{
+		pgConn: conn, shared: shared, forgotten: shared.forgotten.Load(),
+		prefix: fmt.Sprintf("ticketing_%x_", rand.Uint64()), names: make(map[string]string), //nolint:gosec // No secret.
+	}
+}
+
+type messageKey struct{}
+
+// message is what a connection sends in place of the text that it is given.
+type message struct {
+	before    string // is sent first
+	statement *builder
+}
+
+// notRendered is the text of a message until a connection replaces it. PostgreSQL would refuse it.
+const notRendered = "a message of ticketing/store"
+
+// message returns the text of a finished statement.
+func (e *postgresEngine) message(ctx context.Context, statement *builder) (context.Context, string) {
+	return e.messageAfter(ctx, "", statement)
+}
+
+func (e *postgresEngine) messageAfter(
+	ctx context.Context, before string, statement *builder,
+) (context.Context, string) {
+	if statement.template && e.preparing.allowed() {
+		return context.WithValue(ctx, messageKey{}, &message{before, statement}), notRendered
+	}
+	return ctx, string(statement.appendMessage([]byte(before), nil))
+}
+
+// render returns the text of a message, and the templates that it prepares.
+func (c *preparingConn) render(ctx context.Context, text string) (rendered string, fresh []string) {
+	m, ok := ctx.Value(messageKey{}).(*message)
+	if !ok || text != notRendered {
+		return text, nil
+	}
+	if forgotten := c.shared.forgotten.Load(); forgotten != c.forgotten {
+		clear(c.names)
+		c.forgotten = forgotten
+	}
+	buffer := append(make([]byte, 0, len(m.before)+m.statement.size()+1024), m.before...)
+	return string(m.statement.appendMessage(buffer, func(template []byte) (string, bool) {
+		name, known := c.names[string(template)]
+		if known || len(c.names) == maxStatements {
+			return name, false
+		}
+		c.number++
+		name = c.prefix + strconv.Itoa(c.number)
+		c.names[string(template)] = name
+		fresh = append(fresh, string(template))
+		return name, true
+	})), fresh
+}
+
+// QueryContext sends a message that returns rows.
+func (c *preparingConn) QueryContext(
+	ctx context.Context, text string, args []sqldriver.NamedValue,
+) (sqldriver.Rows, error) {
+	text, fresh := c.render(ctx, text)
+	rows, err := c.pgConn.QueryContext(ctx, text, args)
+	return rows, c.checked(err, fresh)
+}
+
+// ExecContext sends a message that returns no rows.
+func (c *preparingConn) ExecContext(
+	ctx context.Context, text string, args []sqldriver.NamedValue,
+) (sqldriver.Result, error) {
+	text, fresh := c.render(ctx, text)
+	result, err := c.pgConn.ExecContext(ctx, text, args)
+	return result, c.checked(err, fresh)
+}
+
+// checked returns the error of a message. It forgets the statements that a failed message was to prepare: it is not
+// known how far PostgreSQL got. Their names are never used again.
+func (c *preparingConn) checked(err error, fresh []string) error {
+	if err == nil {
+		return nil
+	}
+	for _, template := range fresh {
+		delete(c.names, template)
+	}
+	missing, outdated := lacksPrepared(err)
+	if missing {
+		c.shared.stop()
+	}
+	if missing || outdated {
+		c.shared.forgotten.Add(1)
+	}
+	return err
+}
+
+// lacksPrepared reports whether PostgreSQL does not have a prepared statement, or has one whose columns have changed
+// since. A message that failed like that may be sent again.
+func lacksPrepared(err error) (missing, outdated bool) {
+	native, ok := errors.AsType[pgdriver.Error](err)
+	if !ok {
+		return false, false
+	}
+	state := native.Field('C')
+	return state == "26000", state == "0A000" && native.Field('R') == "RevalidateCachedQuery"
+}

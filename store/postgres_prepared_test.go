@@ -1,0 +1,137 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// openOnOneConnection opens a store with a single connection on a database of its own, and returns its pool.
+func openOnOneConnection(t *testing.T) (*store.Store, *sql.DB) {
+	t.Helper()
+	s := testdb.Open(t, testdb.FreshDSN(t), &store.Config{Connections: 1})
+	batch := newBatch(1, 0)
+	batch.Quantity = 100
+	furnish(t, s, batch)
+	return s, s.PostgresPool()
+}
+
+// prepared counts the statements that the connection of a pool keeps prepared.
+func prepared(t *testing.T, pool *sql.DB) (count int) {
+	t.Helper()
+	is.New(t).NoErr(pool.QueryRowContext(t.Context(),
+		"SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'ticketing\\_%'").Scan(&count))
+	return count
+}
+
+func sell(t *testing.T, s *store.Store, order int) {
+	t.Helper()
+	is.New(t).NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, order, 2) }))
+}
+
+// lines reads what the n-th order of a database contains.
+func lines(t *testing.T, s *store.Store, n int) (found []driver.Admission) {
+	t.Helper()
+	is.New(t).NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+		found, err = tx.OrderLines(ctx, []driver.OrderNumber{{CompanyID: company, Number: int64(n)}})
+		return err
+	}))
+	return found
+}
+
+// TestStatementsStayPrepared checks that the statements of a sale are prepared once, and then only executed.
+func TestStatementsStayPrepared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	sell(t, s, 1)
+	first := prepared(t, pool)
+	is.True(first >= 12)
+	for order := 2; order < 8; order++ {
+		sell(t, s, order)
+	}
+	is.Equal(prepared(t, pool), first)
+	is.Equal(len(lines(t, s, 7)), 2)
+}
+
+// TestPreparedStatementsAreLost checks that a session that lost its prepared statements, or is another one behind a
+// pooler, costs a sale or a read another run. After that nothing is prepared for a while.
+func TestPreparedStatementsAreLost(t *testing.T) {
+	t.Parallel()
+	for _, statement := range []string{"DEALLOCATE ALL", "DISCARD ALL"} {
+		for name, next := range map[string]func(t *testing.T, s *store.Store){
+			"sale": func(t *testing.T, s *store.Store) { t.Helper(); sell(t, s, 2) },
+			"read": func(t *testing.T, s *store.Store) {
+				t.Helper()
+				is.New(t).Equal(len(lines(t, s, 1)), 2)
+				sell(t, s, 2)
+			},
+		} {
+			t.Run(statement+", "+name, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				s, pool := openOnOneConnection(t)
+				sell(t, s, 1)
+				lines(t, s, 1)
+				_, err := pool.ExecContext(t.Context(), statement)
+				is.NoErr(err)
+				next(t, s)
+				sell(t, s, 3)
+				is.Equal(len(lines(t, s, 3)), 2)
+				is.Equal(prepared(t, pool), 0)
+			})
+		}
+	}
+}
+
+// TestColumnsOfPreparedStatementsChange checks that a change of the schema under a running store does not fail a
+// statement that was prepared before.
+func TestColumnsOfPreparedStatementsChange(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	sell(t, s, 1)
+	before := lines(t, s, 1)
+	is.Equal(len(before), 2)
+	_, err := pool.ExecContext(t.Context(), `ALTER TABLE ticketing_admissions ALTER tier TYPE varchar(300);
+		ALTER TABLE ticketing_companies ALTER name TYPE varchar(300)`)
+	is.NoErr(err)
+	is.Equal(lines(t, s, 1), before)
+	sell(t, s, 2)
+	is.Equal(len(lines(t, s, 2)), 2)
+	is.True(prepared(t, pool) > 0)
+}
+
+// TestSearchPathOfPreparedStatements checks that the statements of two stores that share the sessions of a server, each
+// with a schema of its own, read their own tables.
+func TestSearchPathOfPreparedStatements(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	stores := make([]*store.Store, 2)
+	for i, schema := range []string{"north", "south"} {
+		s, err := store.Open(t.Context(), dsn, &store.Config{Schema: schema})
+		is.NoErr(err)
+		defer func() { is.NoErr(s.Close()) }()
+		is.NoErr(s.Migrate(t.Context()))
+		stores[i] = s
+	}
+	furnish(t, stores[0], newBatch(1, 0))
+	for range 3 {
+		for i, s := range stores {
+			var found []driver.Company
+			is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+				found, err = tx.Companies(ctx, []uuid.UUID{company})
+				return err
+			}))
+			is.Equal(found[0].ID != uuid.Nil, i == 0)
+		}
+	}
+}
