@@ -48,13 +48,13 @@ type env struct {
 }
 
 // storesFor returns the stores that a test runs on: memory, memory whose transactions all run again, SQLite and
-// PostgreSQL. One test in six also runs on the partitioned tables. A row of a table test runs in memory and on one of
-// the SQL stores, as its name chooses: four rows in eight on SQLite, three on PostgreSQL and one on partitioned tables.
-// If tests search everywhere, all run on all.
+// PostgreSQL. One test in six also runs on the partitioned tables. A row of a table test runs in memory, where its
+// transactions run again, and on one of the SQL stores, as its name chooses: four rows in eight on SQLite, three on
+// PostgreSQL and one on partitioned tables. If tests search everywhere, all run on all.
 //
 // With -short a row runs in memory only. It does so under the race detector, too, since nothing runs concurrently with
-// it; there a test without rows runs in memory and on one SQL store: many such tests run the same code of each store. It is
-// SQLite for one test in eight, since the detector makes that ten times slower.
+// it. There a test without rows runs in memory and on one SQL store: many such tests run the same code of each store.
+// It is SQLite for one test in eight, since the detector makes that ten times slower.
 func storesFor(t *testing.T) []testdb.Store {
 	t.Helper()
 	row := strings.Contains(t.Name(), "/")
@@ -73,7 +73,7 @@ func storesFor(t *testing.T) []testdb.Store {
 	case race.Enabled:
 		return append(stores()[:1:1], table)
 	case row:
-		return append(inMemory(), table)
+		return append(stores()[1:2:2], table)
 	case search.Turn(t.Name(), 6) == 0:
 		return stores()
 	}
