@@ -328,7 +328,7 @@ func TestVerificationFindsWhatWasAlteredByHand(t *testing.T) {
 				}
 			},
 			want: func(h *history) []string {
-				return []string{fmt.Sprintf("order %s: it is REFUNDED, but its record says CANCELLED of order %s",
+				return []string{fmt.Sprintf("order %s: it is REFUNDED, but its record says CANCELLED, of order %s",
 					h.cancelled.ID, h.cancelled.ID)}
 			},
 		},
