@@ -57,10 +57,10 @@ type WatchedState struct {
 const watchedQueue = 11
 
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces with pages that
-// update themselves: it checks no permission and shows only that something changed. It reads in one transaction, whatever
-// the number of companies: one query for each of WatchMoney, WatchAudit and WatchDeliveries, two for all orders and
-// three for all events. It reads what is kept anyway, so a sale or a scan writes nothing for it. What does not exist has
-// the state of a company that has never sold.
+// update themselves: it checks no permission and shows only that something changed. It reads in one transaction,
+// whatever the number of companies: one query for each of WatchMoney, WatchAudit and WatchDeliveries, two for all
+// orders and three for all events. It reads what is kept anyway, so a sale or a scan writes nothing for it. What does
+// not exist has the state of a company that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	for _, one := range watched {
 		switch one.Topic {

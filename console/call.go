@@ -28,7 +28,8 @@ type call struct {
 	now      time.Time
 	values   map[string]string // of the query
 	around   *surroundings     // nil: they were not read
-	state    string            // of what changes on the page, read before its content; empty: it was not read
+	// states are those of what changes on the page, read before its content. They are empty if they were not read.
+	states map[ticketing.Watched]ticketing.WatchedState
 }
 
 // pathID returns a path variable whose name ends in "Id".

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -76,19 +77,24 @@ func FormatAgo(at, now time.Time) string { return formatAgo(at, now) }
 // OwnPath returns a path of the console that somebody sent, and "" for anything else.
 func OwnPath(text string) string { return ownPath(text) }
 
-// Template renders a template of fields with a form that was refused.
+// Template renders a template of fields with a form that was refused, as the pages have it that use it.
 func Template(name string, data any) (string, error) {
 	all, err := newTemplates(time.Now, "")
 	if err != nil {
 		return "", err
 	}
-	layout, err := all.get("layout.html")
-	if err != nil {
-		return "", err
+	for file := range all.all {
+		one, err := all.get(file)
+		if err != nil {
+			return "", err
+		}
+		if one.Lookup(name) != nil {
+			var b strings.Builder
+			err = one.ExecuteTemplate(&b, name, data)
+			return b.String(), err
+		}
 	}
-	var b strings.Builder
-	err = layout.ExecuteTemplate(&b, name, data)
-	return b.String(), err
+	return "", fmt.Errorf("no page uses the template %q", name)
 }
 
 // AxisValues returns the values of the axis of a chart whose highest bar has a value, the highest first.

@@ -48,24 +48,38 @@ var errTooManyStreams = &ticketing.Error{
 // watched returns the changing things of a page that the person may see. A person who sees an event, an order or a list
 // of the log may know that it changed.
 func (c *call) watched(p *page) []ticketing.Watched {
-	var all []ticketing.Watched
-	for _, topic := range p.live {
-		one, needs := ticketing.Watched{Topic: topic, CompanyID: c.companyID}, ticketing.PermissionWalletRead
-		switch topic {
+	var seen []ticketing.Watched
+	for _, one := range c.changing(p) {
+		needs := ticketing.PermissionWalletRead
+		switch one.Topic {
 		case ticketing.WatchMoney:
-		case ticketing.WatchAudit:
+		case ticketing.WatchAudit, ticketing.WatchEvent, ticketing.WatchOrder:
 			needs = ""
-		case ticketing.WatchEvent:
-			one.ID, needs = c.pathID("eventId"), ""
-		case ticketing.WatchOrder:
-			one.ID, needs = c.pathID("orderId"), ""
 		case ticketing.WatchDeliveries:
 			needs = ticketing.PermissionWebhookRead
 		case ticketing.WatchQueues:
-			one.CompanyID, needs = uuid.Nil, ticketing.PermissionTenantRead
+			needs = ticketing.PermissionTenantRead
 		}
 		if needs == "" || holds(c.actor, needs) {
-			all = append(all, one)
+			seen = append(seen, one)
+		}
+	}
+	return seen
+}
+
+// changing returns the changing things of a page, also those that the person may not see.
+func (c *call) changing(p *page) []ticketing.Watched {
+	all := make([]ticketing.Watched, len(p.live))
+	for i, topic := range p.live {
+		all[i] = ticketing.Watched{Topic: topic, CompanyID: c.companyID}
+		switch topic {
+		case ticketing.WatchEvent:
+			all[i].ID = c.pathID("eventId")
+		case ticketing.WatchOrder:
+			all[i].ID = c.pathID("orderId")
+		case ticketing.WatchQueues:
+			all[i].CompanyID = uuid.Nil
+		case ticketing.WatchMoney, ticketing.WatchAudit, ticketing.WatchDeliveries:
 		}
 	}
 	return all
@@ -73,20 +87,27 @@ func (c *call) watched(p *page) []ticketing.Watched {
 
 // streamOf returns the path of the stream of a page, and "" for a page that does not update by itself.
 func (c *call) streamOf(p *page) string {
-	if len(c.watched(p)) == 0 {
+	watched := c.watched(p)
+	if len(watched) == 0 {
 		return ""
 	}
 	path := c.expand(p.path) + streamPath + "?since=" + strconv.FormatInt(c.now.UnixMilli(), 10)
-	if c.state != "" {
-		path += "&state=" + c.state
+	if len(c.states) > 0 {
+		states := make([]ticketing.WatchedState, len(watched))
+		for i, one := range watched {
+			states[i] = c.states[one]
+		}
+		path += "&state=" + stateOf(states)
 	}
 	return path
 }
 
-// readState reads the state of what changes on a page, before the content of the page is read. So a change that the page
-// does not show is noticed when its stream opens, even one without a time. A page that opens no stream needs no state.
+// readState reads the state of what changes on a page, before the content of the page is read. So a change that the
+// page does not show is noticed when its stream opens, even one without a time. A page that opens no stream needs no
+// state. What the person may not see is read here, too, since their permissions are read at the same time; nothing of
+// it is shown.
 func (c *call) readState(ctx context.Context, p *page) error {
-	watched := c.watched(p)
+	watched := c.changing(p)
 	if len(watched) == 0 || c.exchange.api || c.r.Header.Get(refreshHeader) != "" || c.r.URL.Query().Has("cursor") {
 		return nil
 	}
@@ -94,7 +115,10 @@ func (c *call) readState(ctx context.Context, p *page) error {
 	if err != nil {
 		return err
 	}
-	c.state = stateOf(states)
+	c.states = make(map[ticketing.Watched]ticketing.WatchedState, len(states))
+	for i, state := range states {
+		c.states[watched[i]] = state
+	}
 	return nil
 }
 

@@ -171,7 +171,8 @@ func TestStreamIsForThoseWhoMaySeeItsPage(t *testing.T) {
 	ok.Equal(s.do(t, owner, r).StatusCode, http.StatusMisdirectedRequest)
 }
 
-// TestStreamsAreLimited opens as many streams as a process has, of which a person has a part. Each of them is signalled.
+// TestStreamsAreLimited opens as many streams as a process has, of which a person has a part. Each of them is
+// signalled.
 func TestStreamsAreLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves five hundred connections out")

@@ -7,10 +7,13 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
+	"text/template/parse"
 	"time"
 
 	"github.com/floatgate/ticketing"
@@ -40,15 +43,66 @@ func parseTemplates() (map[string]*template.Template, error) {
 	}
 	all := map[string]*template.Template{}
 	for _, name := range names {
-		one, err := base.Clone()
+		one, err := withTrees(base.Templates()).ParseFS(templateFiles, name)
 		if err != nil {
 			return nil, err
 		}
-		if all[path.Base(name)], err = one.ParseFS(templateFiles, name); err != nil {
-			return nil, err
-		}
+		// A clone of a page copies its trees. So a page has only those that it uses.
+		used := map[string]*template.Template{}
+		collectUsed(one, path.Base(shared), used)
+		all[path.Base(name)] = withTrees(slices.Collect(maps.Values(used)))
 	}
 	return all, nil
+}
+
+// withTrees returns a page of the trees of templates, which it shares with them.
+func withTrees(templates []*template.Template) *template.Template {
+	page := template.New(path.Base(shared)).Funcs(functions(time.Now, ""))
+	for _, one := range templates {
+		if one.Tree != nil {
+			// It fails only for a page that was executed.
+			template.Must(page.AddParseTree(one.Name(), one.Tree))
+		}
+	}
+	return page
+}
+
+// collectUsed adds the template of a name, and all templates that it uses.
+func collectUsed(page *template.Template, name string, used map[string]*template.Template) {
+	one := page.Lookup(name)
+	if one == nil || one.Tree == nil || used[name] != nil {
+		return
+	}
+	used[name] = one
+	for _, called := range calledTemplates(one.Tree.Root) {
+		collectUsed(page, called, used)
+	}
+}
+
+// calledTemplates returns the names of the templates that a part of a template uses.
+func calledTemplates(node parse.Node) []string {
+	var names []string
+	branch := func(b *parse.BranchNode) {
+		names = append(names, calledTemplates(b.List)...)
+		if b.ElseList != nil {
+			names = append(names, calledTemplates(b.ElseList)...)
+		}
+	}
+	switch node := node.(type) {
+	case *parse.ListNode:
+		for _, one := range node.Nodes {
+			names = append(names, calledTemplates(one)...)
+		}
+	case *parse.IfNode:
+		branch(&node.BranchNode)
+	case *parse.RangeNode:
+		branch(&node.BranchNode)
+	case *parse.WithNode:
+		branch(&node.BranchNode)
+	case *parse.TemplateNode:
+		names = append(names, node.Name)
+	}
+	return names
 }
 
 // templates are the templates of one console. It is safe for concurrent use.

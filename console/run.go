@@ -71,8 +71,8 @@ func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 }
 
 // enter returns the call of the person in a scope: what they may do there by their current role. A company that they
-// are not a member of is NOT_FOUND, like one that does not exist. The functions beside are called with the call when its
-// actor is known, and may run concurrently with the rest.
+// are not a member of is NOT_FOUND, like one that does not exist. The functions beside run concurrently, with a call of
+// which only the path and the company are known.
 func (x *exchange) enter(
 	ctx context.Context, in scope, beside ...func(context.Context, *call) error,
 ) (*call, error) {
@@ -88,37 +88,46 @@ func (x *exchange) enter(
 		}
 		c.ids[name] = id
 	}
-	var err error
+	if in == scopeSelf {
+		return c, nil
+	}
+	if in == scopeCompany {
+		c.companyID = c.ids["companyId"]
+	}
+	reads := []func(context.Context) error{func(ctx context.Context) error { return c.admit(ctx, in) }}
+	for _, read := range beside {
+		reads = append(reads, func(ctx context.Context) error { return read(ctx, c) })
+	}
+	return c, together(ctx, reads...)
+}
+
+// admit reads what the person may do in a scope.
+func (c *call) admit(ctx context.Context, in scope) (err error) {
+	x := c.exchange
 	switch in {
 	case scopeSelf:
-		return c, nil
 	case scopePlatform:
 		c.actor, err = x.accounts.Staff(ctx, x.visitor.userID)
 		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
 			err = errNotStaff
 		}
 	case scopeCompany:
-		c.companyID = c.ids["companyId"]
 		c.actor, err = x.accounts.Actor(ctx, c.companyID, x.visitor.userID)
 		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
 			err = errNoCompany
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.operator = x.svc.As(c.actor)
-	var reads []func(context.Context) error
-	for _, read := range beside {
-		reads = append(reads, func(ctx context.Context) error { return read(ctx, c) })
-	}
 	if in != scopeCompany {
-		return c, together(ctx, reads...)
+		return nil
 	}
-	reads = append(reads, func(ctx context.Context) (err error) {
+	reads := []func(context.Context) error{func(ctx context.Context) (err error) {
 		c.caller, err = x.accounts.Caller(ctx, c.companyID, x.visitor.userID)
 		return err
-	})
+	}}
 	if holds(c.actor, ticketing.PermissionKYBRead) {
 		reads = append(reads, func(ctx context.Context) (err error) {
 			c.company, err = c.operator.GetCompany(ctx, c.companyID)
@@ -128,7 +137,7 @@ func (x *exchange) enter(
 	if err = together(ctx, reads...); errors.Is(err, ticketing.CodeNotFound) {
 		err = errNoCompany
 	}
-	return c, err
+	return err
 }
 
 // runAct responds to the POST of an act.

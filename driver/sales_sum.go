@@ -57,8 +57,8 @@ type PlatformTotals struct {
 	// Periods are the totals of all companies in each period, by time, as [SalesReader.SalesSums] has them for one
 	// company. Of its reference a total has only At.
 	Periods []SalesSum
-	// Sellers are the totals of the companies that sold, refunded or admitted something within the bounds. They are ordered
-	// by gross, the highest first, then by the company's id. Of its reference a total has only CompanyID.
+	// Sellers are the totals of the companies that sold, refunded or admitted something within the bounds. They are
+	// ordered by gross, the highest first, then by the company's id. Of its reference a total has only CompanyID.
 	Sellers []SalesSum
 }
 

@@ -221,8 +221,10 @@ func salesTotals(ctx context.Context, s driver.Store) error {
 				from(tx.SalesTotals(ctx, companyA, events[:1], time.Time{}, quarter(3))),
 			want("of nothing", []driver.SalesSum(nil)).
 				from(tx.SalesTotals(ctx, companyA, nil, time.Time{}, time.Time{})),
-			want("the sums of all time", []driver.SalesSum{ever, {}, {}, theirs, ever}).from(tx.EventSums(ctx,
-				[]driver.EventRef{eventA, {CompanyID: companyA, ID: id(90)}, {CompanyID: companyB, ID: eventA.ID}, eventB, eventA})),
+			want("the sums of all time", []driver.SalesSum{ever, {}, {}, theirs, ever}).
+				from(tx.EventSums(ctx, []driver.EventRef{
+					eventA, {CompanyID: companyA, ID: id(90)}, {CompanyID: companyB, ID: eventA.ID}, eventB, eventA,
+				})),
 			want("the intervals from the beginning", []driver.SalesSum{{
 				SalesSumRef: driver.SalesSumRef{CompanyID: companyA, EventID: eventA.ID}, Orders: 3,
 				Admissions: 3 * of.Admissions, Gross: 3 * of.Gross, Commission: 9, Refunded: 12, Reversed: 15, Admitted: 18,
