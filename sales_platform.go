@@ -31,8 +31,9 @@ type CompanySales struct {
 
 // PlatformSales returns what all companies sold together, and the companies that sold most: at most limit of them, 1 to
 // 100; 0 means 25. The filter is that of [Operator.Sales] without an event. What it reads grows with the quarters of an
-// hour in which companies sold, and the number of its queries does not. It needs tenant:read and, since it shows
-// balances, COMPANY:wallet:read.
+// hour in which companies sold, and the number of its queries does not. What it has read of intervals that ended more
+// than an hour ago is used again for a minute, unless orders are being counted. It needs tenant:read and, since it
+// shows balances, COMPANY:wallet:read.
 func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit int) (PlatformSales, error) {
 	if err := o.allow(PermissionTenantRead, uuid.Nil); err != nil {
 		return PlatformSales{}, err
@@ -49,21 +50,25 @@ func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit i
 	if err := v.err(); err != nil {
 		return PlatformSales{}, err
 	}
+	past, err := o.s.platformPast(ctx, ends)
+	if err != nil {
+		return PlatformSales{}, err
+	}
 	var report PlatformSales
-	err := o.s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		totals, err := tx.PlatformSums(ctx, ends, limit+1)
+	err = o.s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		counting, err := tx.DueWork(ctx, driver.WorkQuery{
+			At: o.s.now(), After: []driver.DueWork{{Kind: driver.WorkCount}}, Limit: 1,
+		})
+		if err != nil {
+			return err
+		}
+		totals, err := past.withRecent(ctx, tx, ends, limit+1, len(counting) > 0)
 		if err != nil {
 			return err
 		}
 		report = PlatformSales{Items: salesRows(totals.Periods, ends), HasMore: len(totals.Sellers) > limit}
 		for _, total := range totals.Periods {
 			report.Total.add(total)
-		}
-		counting, err := tx.DueWork(ctx, driver.WorkQuery{
-			At: o.s.now(), After: []driver.DueWork{{Kind: driver.WorkCount}}, Limit: 1,
-		})
-		if err != nil {
-			return err
 		}
 		report.Counting = len(counting) > 0
 		report.Companies, err = companySales(ctx, tx, totals.Sellers[:min(limit, len(totals.Sellers))])

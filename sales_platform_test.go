@@ -18,7 +18,7 @@ import (
 )
 
 // TestManyCompaniesAreReadTogether checks that what staff look at of five hundred companies takes as many statements as
-// of one: their sales, and whether their money and deliveries changed.
+// of one: their sales, and whether anything of theirs changed.
 func TestManyCompaniesAreReadTogether(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")
@@ -68,7 +68,10 @@ func TestManyCompaniesAreReadTogether(t *testing.T) {
 		watched = nil
 		for _, id := range found {
 			watched = append(watched, ticketing.Watched{CompanyID: id, Topic: ticketing.WatchMoney},
-				ticketing.Watched{CompanyID: id, Topic: ticketing.WatchDeliveries})
+				ticketing.Watched{CompanyID: id, Topic: ticketing.WatchDeliveries},
+				ticketing.Watched{CompanyID: id, Topic: ticketing.WatchAudit},
+				ticketing.Watched{CompanyID: id, Topic: ticketing.WatchEvent, ID: id},
+				ticketing.Watched{CompanyID: id, Topic: ticketing.WatchOrder, ID: id})
 		}
 		statements = 0
 		sold, err := e.staff.PlatformSales(ctx, ticketing.SalesFilter{From: at, To: at.Add(24 * time.Hour)}, 100)
@@ -109,4 +112,61 @@ func TestManyCompaniesAreReadTogether(t *testing.T) {
 	is.True(all.Counting)
 	_, err := e.staff.PlatformSales(ctx, ticketing.SalesFilter{From: at, EventID: first}, 0)
 	is.Equal(said(err), "event: must be empty for all companies")
+}
+
+// TestPastSalesAreReadOnceAMinute adds to sums of today and of the day before. What is added to the past shows a minute
+// later, and at once while orders are being counted.
+func TestPastSalesAreReadOnceAMinute(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		e.broken = true // The companies have sums, and no orders.
+		ctx, first, second := t.Context(), e.verified(t), e.verified(t)
+		today := e.clock.now().Truncate(24 * time.Hour)
+		add := func(company uuid.UUID, at time.Time, gross money.Amount) {
+			t.Helper()
+			is.NoErr(e.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
+					return err
+				}
+				return tx.AddSales(ctx, []driver.SalesSum{{
+					SalesSumRef: driver.SalesSumRef{CompanyID: company, At: at}, Orders: 1, Gross: gross,
+				}})
+			}))
+		}
+		shows := func(gross ...money.Amount) {
+			t.Helper()
+			sold, err := e.staff.PlatformSales(ctx, ticketing.SalesFilter{From: today.AddDate(0, 0, -3)}, 0)
+			is.NoErr(err)
+			var found []money.Amount
+			total := money.Amount(0)
+			for _, item := range sold.Items {
+				total += item.Gross
+			}
+			for _, company := range sold.Companies {
+				found, total = append(found, company.Sales.Gross), total-company.Sales.Gross
+			}
+			is.Equal(found, gross)
+			is.Equal(total, money.Amount(0))
+		}
+		add(first, today.AddDate(0, 0, -2), 100)
+		add(second, today.AddDate(0, 0, -1), 70)
+		shows(100, 70)
+		add(second, today, 20)
+		shows(100, 90)
+		add(second, today, 20)
+		add(second, today.AddDate(0, 0, -1), 1000)
+		shows(110, 100)
+		e.clock.advance(time.Minute)
+		shows(1110, 100)
+		add(first, today.AddDate(0, 0, -1), 5000)
+		shows(1110, 100)
+		is.NoErr(e.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{second}}); err != nil {
+				return err
+			}
+			return tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: second, Uncounted: 1})
+		}))
+		shows(5100, 1110)
+	})
 }

@@ -126,6 +126,7 @@ type Service struct {
 	unknownKeys *unknownKeys
 	rates       rateCache
 	floats      lowFloatCache
+	sold        platformPastCache
 	commits     commitSignal
 	refusals    refusals
 
@@ -417,7 +418,7 @@ func (p purposeStore) Update(ctx context.Context, fn func(ctx context.Context, t
 // own: that is the default of a transaction.
 func (s *Service) use(store driver.Store) {
 	s.store = store
-	s.floats = newLowFloatCache()
+	s.floats, s.sold = newLowFloatCache(), newPlatformPastCache()
 	s.groups = purposeStore{store, driver.PurposeGroup}
 	s.background = purposeStore{store, driver.PurposeBackground}
 }

@@ -1,0 +1,107 @@
+package ticketing
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+const (
+	// platformPastFor is how long a process uses the sums of past intervals of all companies that it has read.
+	platformPastFor = time.Minute
+	// platformPastAfter is how long ago an interval ended that is past. A later dispatch may still add to its sums.
+	platformPastAfter = time.Hour
+)
+
+// platformPast is the totals of all companies between bounds that are past. Nothing changes it.
+type platformPast struct {
+	bounds []time.Time
+	readAt time.Time
+	totals driver.PlatformTotals // of every company
+}
+
+// platformPastCache holds what was read last. turn has one slot, which its reader takes.
+type platformPastCache struct {
+	turn chan struct{}
+	kept platformPast
+}
+
+func newPlatformPastCache() platformPastCache { return platformPastCache{turn: make(chan struct{}, 1)} }
+
+// platformPast returns the totals of those bounds that are past, as they were read last, or reads them. One caller
+// reads them at a time, and those that wait for it use what it has read. It returns nothing if no interval is past.
+func (s *Service) platformPast(ctx context.Context, bounds []time.Time) (platformPast, error) {
+	now := s.now()
+	past := slices.IndexFunc(bounds, func(at time.Time) bool { return at.After(now.Add(-platformPastAfter)) })
+	if past < 0 {
+		past = len(bounds)
+	}
+	if s.bound || past <= 1 {
+		return platformPast{}, nil
+	}
+	bounds = bounds[:past]
+	select {
+	case s.sold.turn <- struct{}{}:
+	case <-ctx.Done():
+		return platformPast{}, ctx.Err()
+	}
+	defer func() { <-s.sold.turn }()
+	kept := s.sold.kept
+	// A clock that was set back makes the age negative.
+	age := now.Sub(kept.readAt)
+	if age >= 0 && age < platformPastFor && slices.EqualFunc(kept.bounds, bounds, time.Time.Equal) {
+		return kept, nil
+	}
+	found := platformPast{bounds: bounds, readAt: now}
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
+		found.totals, err = tx.PlatformSums(ctx, bounds, math.MaxInt32)
+		return err
+	})
+	if err == nil {
+		s.sold.kept = found
+	}
+	return found, err
+}
+
+// withRecent returns the totals of all bounds, of which it reads those that are not past. While orders are being
+// counted the past changes, so it reads everything.
+func (p platformPast) withRecent(
+	ctx context.Context, tx driver.ReadTx, bounds []time.Time, sellers int, counting bool,
+) (driver.PlatformTotals, error) {
+	if len(p.bounds) == 0 || counting {
+		return tx.PlatformSums(ctx, bounds, sellers)
+	}
+	recent, err := tx.PlatformSums(ctx, bounds[len(p.bounds)-1:], math.MaxInt32)
+	if err != nil {
+		return driver.PlatformTotals{}, err
+	}
+	all := driver.PlatformTotals{Periods: slices.Concat(p.totals.Periods, recent.Periods)}
+	index := make(map[uuid.UUID]int, len(p.totals.Sellers))
+	for _, sum := range slices.Concat(p.totals.Sellers, recent.Sellers) {
+		i, known := index[sum.CompanyID]
+		if !known {
+			index[sum.CompanyID] = len(all.Sellers)
+			all.Sellers = append(all.Sellers, sum)
+			continue
+		}
+		one := &all.Sellers[i]
+		one.Orders += sum.Orders
+		one.Admissions += sum.Admissions
+		one.Gross += sum.Gross
+		one.Commission += sum.Commission
+		one.Refunded += sum.Refunded
+		one.Reversed += sum.Reversed
+		one.Admitted += sum.Admitted
+	}
+	slices.SortFunc(all.Sellers, func(a, b driver.SalesSum) int {
+		return cmp.Or(cmp.Compare(b.Gross, a.Gross), slices.Compare(a.CompanyID[:], b.CompanyID[:]))
+	})
+	all.Sellers = all.Sellers[:min(sellers, len(all.Sellers))]
+	return all, nil
+}
