@@ -265,8 +265,8 @@ func (e *postgresEngine) traits() traits {
 	}
 }
 
-// platformSums reads the sums of each company by their key, in a subquery: for a join, the planner may read those of all
-// events. Citus allows no groups in such a subquery.
+// platformSums reads the sums of each company by their key, in a subquery: for a join, the planner may read those of
+// all events. Citus allows no groups in such a subquery.
 const (
 	sumsOfCompany = ` FROM ticketing_sales_sums t
 		WHERE t.company_id = c.id AND t.event_id = ? AND t.tier = '' AND t.at >= ? AND t.at < ?`

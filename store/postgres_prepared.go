@@ -23,15 +23,16 @@ import (
 // then refuses the EXECUTE, and with it the transaction, which runs again with literals. The names of prepared
 // statements are random for each connection, so an EXECUTE never runs a statement of another client.
 
-// hotStatements are the statements that are worth keeping: their names, see [Statement].
-var hotStatements = map[string]bool{
-	"FindAPIKeys": true, "APIKeys": true, "Companies": true, "Results": true, "SaleTerms": true,
-	"LockStock": true, "LockWallets": true, "UpdateBatches": true, "AppendOrders": true, "AppendAdmissions": true,
-	"PutBuyers": true, "UpdateWallets": true, "AppendEntries": true, "AppendFacts": true, "AppendResults": true,
-	"DueWork": true, "LockAdmissions": true, "UpdateAdmissions": true, "Orders": true, "OrderLines": true,
+// isHot reports whether a statement is worth keeping, by its name: see [Statement].
+func isHot(name string) bool {
+	switch name {
+	case "FindAPIKeys", "APIKeys", "Companies", "Results", "SaleTerms", "LockStock", "LockWallets", "UpdateBatches",
+		"AppendOrders", "AppendAdmissions", "PutBuyers", "UpdateWallets", "AppendEntries", "AppendFacts", "AppendResults",
+		"DueWork", "LockAdmissions", "UpdateAdmissions", "Orders", "OrderLines":
+		return true
+	}
+	return false
 }
-
-func isHot(name string) bool { return hotStatements[name] }
 
 const (
 	// maxStatements is how many statements a connection keeps. One takes PostgreSQL some 100 KB.

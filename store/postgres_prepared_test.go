@@ -119,7 +119,7 @@ func TestSearchPathOfPreparedStatements(t *testing.T) {
 	for i, schema := range []string{"north", "south"} {
 		s, err := store.Open(t.Context(), dsn, &store.Config{Schema: schema})
 		is.NoErr(err)
-		defer func() { is.NoErr(s.Close()) }()
+		t.Cleanup(func() { is.NoErr(s.Close()) })
 		is.NoErr(s.Migrate(t.Context()))
 		stores[i] = s
 	}

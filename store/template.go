@@ -12,6 +12,8 @@ import (
 const literalMark = 0
 
 // literalTypes are the types of literals. The byte after a mark is the index of its type.
+//
+//nolint:gochecknoglobals // A table that nothing changes.
 var literalTypes = [...]string{
 	"uuid", "bigint", "text", "bytea", "boolean", "uuid[]", "bigint[]", "text[]", "bytea[]", "boolean[]", "int[]",
 }
@@ -45,8 +47,7 @@ func (b *builder) beginLiteral() *[]byte {
 	return &b.text
 }
 
-// endLiteral ends a literal of a type. Without a template the type is written next to it, except for texts and booleans,
-// which need none.
+// endLiteral ends a literal of a type. Without a template the type is written next to it. Texts and booleans need none.
 func (b *builder) endLiteral(name string) {
 	switch {
 	case b.template:
