@@ -225,6 +225,12 @@ func LockStatement(in driver.BeginOptions) string {
 	return text
 }
 
+// Pauses returns the functions that begin a pause of prepared statements, and that report whether there is none.
+func Pauses() (stop func(), allowed func() bool) {
+	shared := &preparing{log: slog.New(slog.DiscardHandler)}
+	return shared.stop, shared.allowed
+}
+
 // OpenPreparing opens a store on the connections of a connector of pgdriver's, which keep statements prepared.
 func OpenPreparing(ctx context.Context, connector sqldriver.Connector) (*Store, error) {
 	shared := &preparing{log: slog.New(slog.DiscardHandler)}

@@ -57,8 +57,12 @@ func (p *preparing) allowed() bool {
 	return until == 0 || time.Now().UnixNano() >= until
 }
 
-// stop begins a pause, because a session lacked a statement.
+// stop begins a pause, because a session lacked a statement. Messages that were under way then may find that, too: they
+// do not lengthen the pause.
 func (p *preparing) stop() {
+	if !p.allowed() {
+		return
+	}
 	pause := min(max(2*p.pause.Load(), int64(firstPause)), int64(lastPause))
 	if p.pause.Swap(pause) == 0 {
 		p.log.Info("ticketing/store: a session lacks its prepared statements, as behind a pooler in transaction mode: " +

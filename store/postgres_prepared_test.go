@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -134,4 +136,24 @@ func TestSearchPathOfPreparedStatements(t *testing.T) {
 			is.Equal(found[0].ID != uuid.Nil, i == 0)
 		}
 	}
+}
+
+// TestPausesOfPreparedStatements checks that each pause lasts twice as long as the one before, up to an hour, however
+// many messages found at once that their statements are gone.
+func TestPausesOfPreparedStatements(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		stop, allowed := store.Pauses()
+		is.True(allowed())
+		for _, minutes := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			for range 3 {
+				stop()
+			}
+			time.Sleep(minutes*time.Minute - time.Nanosecond)
+			is.True(!allowed())
+			time.Sleep(time.Nanosecond)
+			is.True(allowed())
+		}
+	})
 }
