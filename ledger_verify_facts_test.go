@@ -54,7 +54,7 @@ func TestVerificationComparesOrdersWithTheirFacts(t *testing.T) {
 		},
 		{
 			name: "balance.low for nothing", float: much, facts: of(driver.FactSaleLow),
-			want: []string{"its fact says that it took FLOAT below 1000.00, and it did not"},
+			want: []string{"its fact says that it took FLOAT below 1000.00, but it did not"},
 		},
 		{
 			name: "balance.low forgotten", float: crossing, facts: of(driver.FactSale),

@@ -56,13 +56,11 @@ func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit i
 	}
 	var report PlatformSales
 	err = o.s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		counting, err := tx.DueWork(ctx, driver.WorkQuery{
-			At: o.s.now(), After: []driver.DueWork{{Kind: driver.WorkCount}}, Limit: 1,
-		})
+		counting, err := isCounting(ctx, tx, o.s.now())
 		if err != nil {
 			return err
 		}
-		totals, err := past.withRecent(ctx, tx, ends, limit+1, len(counting) > 0)
+		totals, err := past.withRecent(ctx, tx, ends, limit+1, counting)
 		if err != nil {
 			return err
 		}
@@ -70,7 +68,7 @@ func (o Operator) PlatformSales(ctx context.Context, filter SalesFilter, limit i
 		for _, total := range totals.Periods {
 			report.Total.add(total)
 		}
-		report.Counting = len(counting) > 0
+		report.Counting = counting
 		report.Companies, err = companySales(ctx, tx, totals.Sellers[:min(limit, len(totals.Sellers))])
 		return err
 	})

@@ -26,16 +26,25 @@ type platformPast struct {
 	totals driver.PlatformTotals // of every company
 }
 
-// platformPastCache holds what was read last. turn has one slot, which its reader takes.
+// platformPastCache holds what was read last. reading has one slot, which its reader takes.
 type platformPastCache struct {
-	turn chan struct{}
-	kept platformPast
+	reading chan struct{}
+	last    platformPast
 }
 
-func newPlatformPastCache() platformPastCache { return platformPastCache{turn: make(chan struct{}, 1)} }
+func newPlatformPastCache() platformPastCache {
+	return platformPastCache{reading: make(chan struct{}, 1)}
+}
+
+// isCounting reports whether orders of a company are being counted.
+func isCounting(ctx context.Context, tx driver.ReadTx, at time.Time) (bool, error) {
+	counting, err := tx.DueWork(ctx, driver.WorkQuery{At: at, After: []driver.DueWork{{Kind: driver.WorkCount}}, Limit: 1})
+	return len(counting) > 0, err
+}
 
 // platformPast returns the totals of those bounds that are past, as they were read last, or reads them. One caller
-// reads them at a time, and those that wait for it use what it has read. It returns nothing if no interval is past.
+// reads them at a time, and those that wait for it use what it has read. It returns nothing if no interval is past, or
+// while orders are being counted: the sums are not complete then.
 func (s *Service) platformPast(ctx context.Context, bounds []time.Time) (platformPast, error) {
 	now := s.now()
 	past := slices.IndexFunc(bounds, func(at time.Time) bool { return at.After(now.Add(-platformPastAfter)) })
@@ -47,26 +56,33 @@ func (s *Service) platformPast(ctx context.Context, bounds []time.Time) (platfor
 	}
 	bounds = bounds[:past]
 	select {
-	case s.sold.turn <- struct{}{}:
+	case s.sold.reading <- struct{}{}:
 	case <-ctx.Done():
 		return platformPast{}, ctx.Err()
 	}
-	defer func() { <-s.sold.turn }()
-	kept := s.sold.kept
+	defer func() { <-s.sold.reading }()
+	last := s.sold.last
 	// A clock that was set back makes the age negative.
-	age := now.Sub(kept.readAt)
-	if age >= 0 && age < platformPastFor && slices.EqualFunc(kept.bounds, bounds, time.Time.Equal) {
-		return kept, nil
+	age := now.Sub(last.readAt)
+	if age >= 0 && age < platformPastFor && slices.EqualFunc(last.bounds, bounds, time.Time.Equal) {
+		return last, nil
 	}
 	found := platformPast{bounds: bounds, readAt: now}
-	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
+	complete := false
+	// The progress and the sums are of one moment.
+	err := s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		counting, err := isCounting(ctx, tx, now)
+		if complete = !counting; err != nil || counting {
+			return err
+		}
 		found.totals, err = tx.PlatformSums(ctx, bounds, math.MaxInt32)
 		return err
 	})
-	if err == nil {
-		s.sold.kept = found
+	if err != nil || !complete {
+		return platformPast{}, err
 	}
-	return found, err
+	s.sold.last = found
+	return found, nil
 }
 
 // withRecent returns the totals of all bounds, of which it reads those that are not past. While orders are being

@@ -54,7 +54,8 @@ func BenchmarkSales(b *testing.B) {
 	}
 }
 
-// BenchmarkPlatformSales measures what all companies sold by day, where each sold in every quarter of an hour of a week.
+// BenchmarkPlatformSales measures what all companies sold by day, where each sold in every quarter of an hour of a
+// week.
 //
 //	go test -run '^$' -bench BenchmarkPlatformSales -sellers 500 .
 func BenchmarkPlatformSales(b *testing.B) {
@@ -99,8 +100,8 @@ func addSums(b *testing.B, shop *ticketingtest.Shop, event uuid.UUID, tier strin
 	addSumsOf(b, shop, shop.Company.ID, event, tier, from, quarters)
 }
 
-// addSumsOf is addSums for any company. The tier "" stands for all tiers of the event together, and the event uuid.Nil for
-// all events of the company.
+// addSumsOf is addSums for any company. The tier "" stands for all tiers of the event together, and the event uuid.Nil
+// for all events of the company.
 func addSumsOf(
 	b *testing.B, shop *ticketingtest.Shop, company, event uuid.UUID, tier string, from time.Time, quarters int,
 ) {

@@ -144,7 +144,8 @@ func shownValueOf(name string, value json.RawMessage) shownValue {
 	switch name {
 	case "facts":
 		return shownValue{Text: memberName(text)}
-	case "case", "status", "role", "staffRole", "unit", "method", "verification", "floatStatus", "earningsStatus", "wallet":
+	case "case", "status", "role", "staffRole", "unit", "method", "verification", "floatStatus", "earningsStatus",
+		"wallet":
 		return shownValue{Text: formatWords(text)}
 	}
 	return shownValue{Text: text}

@@ -203,8 +203,8 @@ func (l *live) compare(ctx context.Context, open []*stream) error {
 	return nil
 }
 
-// missed reports whether a page may not show the state of when its stream opened. The sums of a sale that the page shows
-// may come a moment later, so a page that was made right after a change has missed it, too.
+// missed reports whether a page may not show the state of when its stream opened. The sums of a sale that the page
+// shows may come a moment later, so a page that was made right after a change has missed it, too.
 func (s *stream) missed(now []ticketing.WatchedState) bool {
 	return s.since.IsZero() || s.state != "" && s.state != stateOf(now) ||
 		slices.ContainsFunc(now, func(state ticketing.WatchedState) bool {

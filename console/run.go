@@ -94,9 +94,18 @@ func (x *exchange) enter(
 	if in == scopeCompany {
 		c.companyID = c.ids["companyId"]
 	}
-	reads := []func(context.Context) error{func(ctx context.Context) error { return c.admit(ctx, in) }}
+	admit := func(ctx context.Context) error { return c.admit(ctx, in) }
+	var reads []func(context.Context) error
 	for _, read := range beside {
 		reads = append(reads, func(ctx context.Context) error { return read(ctx, c) })
+	}
+	// What changes on a page of the platform is read of all companies: only for staff.
+	if in == scopePlatform {
+		if err := admit(ctx); err != nil {
+			return nil, err
+		}
+	} else {
+		reads = append(reads, admit)
 	}
 	return c, together(ctx, reads...)
 }

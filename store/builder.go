@@ -21,7 +21,7 @@ type builder struct {
 	template bool
 	literals literals
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.
-	prepare bool
+	prepare keeping
 	parts   []part
 }
 

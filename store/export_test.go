@@ -146,7 +146,9 @@ func (s *Store) Pool() *sql.DB { return s.engine.(*postgresEngine).db.DB }
 
 // SelectLiterals reads rows back as PostgreSQL parsed them, once as the cells of rows and once as elements of arrays.
 // Both are texts.
-func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arrays [][]sql.NullString, err error) {
+func (s *Store) SelectLiterals(
+	ctx context.Context, rows [][]any, prepared bool,
+) (scalars, arrays [][]sql.NullString, err error) {
 	columns := make([]string, len(rows[0]))
 	for i := range columns {
 		columns[i] = "c" + strconv.Itoa(i)
@@ -155,6 +157,9 @@ func (s *Store) SelectLiterals(ctx context.Context, rows [][]any) (scalars, arra
 	read := func(statement *builder) (found [][]sql.NullString, err error) {
 		if statement.err != nil {
 			return nil, statement.err
+		}
+		if prepared {
+			statement.prepare = keepAlways
 		}
 		ctx, text := e.message(ctx, statement)
 		result, err := e.db.QueryContext(ctx, text)
@@ -260,5 +265,8 @@ func (c *preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error
 	return newPreparingConn(conn.(pgConn), c.shared), nil
 }
 
-// PostgresPool returns the pool of a store on PostgreSQL.
-func (s *Store) PostgresPool() *sql.DB { return s.engine.(*postgresEngine).db.DB }
+// ExecIn runs a statement in a transaction of a store on PostgreSQL, behind the store's back.
+func ExecIn(ctx context.Context, tx driver.Tx, text string) error {
+	_, err := tx.(*transaction).conn.ExecContext(ctx, text)
+	return err
+}

@@ -381,7 +381,9 @@ func TestQueryPlans(t *testing.T) {
 			sorted := strings.Contains(step, "TEMP B-TREE") && page.MatchString(statement) &&
 				!strings.Contains(statement, "UNION ALL") && !sortedPage.MatchString(statement) &&
 				!messageList.MatchString(statement)
-			if sorted || strings.Contains(step, "AUTOMATIC") || scanned.MatchString(step) {
+			// What waits is counted along its index, up to a limit.
+			counted := strings.Contains(statement, " AS place, ") && strings.Contains(step, "USING INDEX")
+			if sorted || strings.Contains(step, "AUTOMATIC") || scanned.MatchString(step) && !counted {
 				t.Errorf("%s\n%s", statement, strings.Join(plan, "\n"))
 				break
 			}

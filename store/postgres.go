@@ -7,7 +7,6 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -53,7 +52,7 @@ type postgresEngine struct {
 	multiResult bool
 	// distributed is set if the tables are distributed over several nodes.
 	distributed bool
-	// preparing is the state of prepared statements, of an own pool alone.
+	// preparing is the state of prepared statements. It is nil for a host's pool.
 	preparing *preparing
 	// known is the identity of the tables when it was last read.
 	known *atomic.Pointer[identity]
@@ -67,7 +66,9 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	if err != nil {
 		return nil, err
 	}
-	connector.preparing.log = cfg.Logger
+	if !cfg.NoPrepare {
+		connector.preparing = &preparing{log: cfg.Logger}
+	}
 	if conf := connector.Config(); !verified(conf) && !local(conf) {
 		cfg.Logger.WarnContext(ctx, "ticketing/store: the certificate of the database is not verified: "+
 			"ask for sslmode=verify-full&sslrootcert=FILE", "host", conf.Addr)
@@ -159,7 +160,7 @@ var errNoTLS = errors.New("the server offers no TLS: switch it on there, or appe
 type closingConnector struct {
 	*pgdriver.Connector
 
-	preparing *preparing
+	preparing *preparing // nil: the connections prepare nothing
 }
 
 type dialledKey struct{}
@@ -177,7 +178,7 @@ func newClosingConnector(connector *pgdriver.Connector) *closingConnector {
 		}
 		return &lazyConn{Conn: conn}, nil
 	}
-	return &closingConnector{connector, &preparing{log: slog.New(slog.DiscardHandler)}}
+	return &closingConnector{Connector: connector}
 }
 
 // lazyConn saves most of the driver's calls to SetReadDeadline: the driver makes one for each row that it reads.
@@ -215,6 +216,9 @@ func (c *closingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) 
 			err = errNoTLS
 		}
 		return nil, &connectError{err}
+	}
+	if c.preparing == nil {
+		return conn, nil
 	}
 	return newPreparingConn(conn.(*pgdriver.Conn), c.preparing), nil
 }
@@ -333,8 +337,7 @@ func (e *postgresEngine) query(
 		}
 		return scanAll(rows, scan)
 	case !e.multiResult:
-		_, text := e.message(ctx, statement)
-		return e.queryAlone(ctx, text, scan)
+		return e.queryAlone(ctx, string(statement.appendMessage(nil, nil)), scan)
 	}
 	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+readByIndex, statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {

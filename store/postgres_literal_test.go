@@ -73,7 +73,7 @@ func TestLiterals(t *testing.T) {
 			flag := rapid.Bool().Draw(t, "flag")
 			add(flag, strconv.FormatBool(flag), true)
 		}
-		scalars, arrays, err := s.SelectLiterals(t.Context(), rows)
+		scalars, arrays, err := s.SelectLiterals(t.Context(), rows, rapid.Bool().Draw(t, "prepared"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestUnkeepableText(t *testing.T) {
 	s := testdb.Open(t, testdb.DSN(t), nil)
 	for _, text := range []string{"\x00", "a\x00b", "\xff", "caf\xe9", "\xed\xa0\x80", "\xc0\x80"} {
 		for _, rows := range [][][]any{{{text}}, {{text}, {"other"}}, {{"other"}, {text}}, {{text}, {text}}} {
-			_, _, err := s.SelectLiterals(t.Context(), rows)
+			_, _, err := s.SelectLiterals(t.Context(), rows, true)
 			is.New(t).True(err != nil)
 		}
 	}
@@ -107,7 +107,7 @@ func FuzzLiteral(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		scalars, arrays, err := s.SelectLiterals(t.Context(), [][]any{{text}, {"other"}, {text}})
+		scalars, arrays, err := s.SelectLiterals(t.Context(), [][]any{{text}, {"other"}, {text}}, true)
 		keepable := !strings.ContainsRune(text, 0) && strings.ToValidUTF8(text, "") == text
 		is := is.New(t)
 		is.Equal(err == nil, keepable)

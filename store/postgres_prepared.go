@@ -8,14 +8,15 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 )
 
-// Prepared statements of PostgreSQL. A connection of the store's own pool keeps the statements of sales, validations
-// and the most frequent reads prepared (PREPARE), and later messages EXECUTE them. So PostgreSQL parses and plans each
+// Prepared statements of PostgreSQL. A connection of the store's own pool keeps the statements that builders make
+// prepared (PREPARE), and later messages EXECUTE them. So PostgreSQL parses and plans each
 // once for a connection. Each plan is generic, which changes little: the statements hide their values from the planner
 // anyway, and their settings allow no plan without an index.
 //
@@ -23,7 +24,8 @@ import (
 // then refuses the EXECUTE, and with it the transaction, which runs again with literals. The names of prepared
 // statements are random for each connection, so an EXECUTE never runs a statement of another client.
 
-// isHot reports whether a statement is worth keeping, by its name: see [Statement].
+// isHot reports whether a statement is one of sales, validations or the most frequent reads, by its name: see
+// [Statement].
 func isHot(name string) bool {
 	switch name {
 	case "FindAPIKeys", "APIKeys", "Companies", "Results", "SaleTerms", "LockStock", "LockWallets", "UpdateBatches",
@@ -35,8 +37,9 @@ func isHot(name string) bool {
 }
 
 const (
-	// maxStatements is how many statements a connection keeps. One takes PostgreSQL some 100 KB.
-	maxStatements = 200
+	// maxStatements is how many statements a connection keeps. Where only reservedStatements are left, they are for those
+	// that isHot reports. One takes PostgreSQL some 50 KB.
+	maxStatements, reservedStatements = 240, 80
 	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice
 	// as long as the one before.
 	firstPause, lastPause = time.Minute, time.Hour
@@ -45,8 +48,9 @@ const (
 // preparing is what the connections of a pool know together about prepared statements.
 type preparing struct {
 	log   *slog.Logger
-	until atomic.Int64 // no statement is prepared before this time, in nanoseconds
-	pause atomic.Int64 // the length of the last pause
+	mu    sync.Mutex    // of pause
+	pause time.Duration // the length of the last pause
+	until atomic.Int64  // no statement is prepared before this time, in nanoseconds
 	// forgotten counts how often all connections had to forget what they prepared.
 	forgotten atomic.Int64
 }
@@ -60,15 +64,18 @@ func (p *preparing) allowed() bool {
 // stop begins a pause, because a session lacked a statement. Messages that were under way then may find that, too: they
 // do not lengthen the pause.
 func (p *preparing) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !p.allowed() {
 		return
 	}
-	pause := min(max(2*p.pause.Load(), int64(firstPause)), int64(lastPause))
-	if p.pause.Swap(pause) == 0 {
+	first := p.pause == 0
+	p.pause = min(max(2*p.pause, firstPause), lastPause)
+	p.until.Store(time.Now().Add(p.pause).UnixNano())
+	if first {
 		p.log.Info("ticketing/store: a session lacks its prepared statements, as behind a pooler in transaction mode: " +
 			"statements are sent with their values")
 	}
-	p.until.Store(time.Now().UnixNano() + pause)
 }
 
 // pgConn is a connection of pgdriver.
@@ -137,9 +144,10 @@ func (c *preparingConn) render(ctx context.Context, text string) (rendered strin
 		c.forgotten = forgotten
 	}
 	buffer := append(make([]byte, 0, len(m.before)+m.statement.size()+1024), m.before...)
-	return string(m.statement.appendMessage(buffer, func(template []byte) (string, bool) {
+	return string(m.statement.appendMessage(buffer, func(template []byte, hot bool) (string, bool) {
 		name, known := c.names[string(template)]
-		if known || len(c.names) == maxStatements {
+		room := maxStatements - c.number // Forgotten ones stay in the session.
+		if known || room <= 0 || !hot && room <= reservedStatements {
 			return name, false
 		}
 		c.number++

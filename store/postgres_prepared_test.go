@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func openOnOneConnection(t *testing.T) (*store.Store, *sql.DB) {
 	batch := newBatch(1, 0)
 	batch.Quantity = 100
 	furnish(t, s, batch)
-	return s, s.PostgresPool()
+	return s, s.Pool()
 }
 
 // prepared counts the statements that the connection of a pool keeps prepared.
@@ -35,7 +36,9 @@ func prepared(t *testing.T, pool *sql.DB) (count int) {
 
 func sell(t *testing.T, s *store.Store, order int) {
 	t.Helper()
-	is.New(t).NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, order, 2) }))
+	is.New(t).NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		return sale(ctx, tx, order, 2)
+	}))
 }
 
 // lines reads what the n-th order of a database contains.
@@ -156,4 +159,72 @@ func TestPausesOfPreparedStatements(t *testing.T) {
 			is.True(allowed())
 		}
 	})
+}
+
+// TestStatementsAreLostAtTheCommit checks that a transaction whose last message, with the COMMIT, meets a session
+// without its statements runs again and is kept once.
+func TestStatementsAreLostAtTheCommit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := openOnOneConnection(t)
+	sell(t, s, 1)
+	runs := 0
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		runs++
+		if err := sale(ctx, tx, 2, 2); err != nil || runs > 1 {
+			return err
+		}
+		return store.ExecIn(ctx, tx, "DEALLOCATE ALL")
+	}))
+	is.Equal(runs, 2)
+	is.Equal(len(lines(t, s, 2)), 2)
+	is.Equal(len(lines(t, s, 3)), 0)
+}
+
+// TestNothingIsPreparedFor checks which sessions keep no statements: those of a host, and all of a store that is told
+// so.
+func TestNothingIsPreparedFor(t *testing.T) {
+	t.Parallel()
+	t.Run("NoPrepare", func(t *testing.T) {
+		t.Parallel()
+		s := testdb.Open(t, testdb.FreshDSN(t), &store.Config{Connections: 1, NoPrepare: true})
+		furnish(t, s, newBatch(1, 0))
+		is.New(t).Equal(prepared(t, s.Pool()), 0)
+	})
+	t.Run("a host's transaction", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		s, pool := openOnOneConnection(t)
+		before := prepared(t, pool)
+		tx, err := pool.BeginTx(t.Context(), nil)
+		is.NoErr(err)
+		defer func() { _ = tx.Rollback() }()
+		bound, err := s.BindSQL(t.Context(), tx)
+		is.NoErr(err)
+		is.NoErr(bound.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, 1, 2) }))
+		is.NoErr(tx.Commit())
+		is.Equal(prepared(t, pool), before)
+	})
+}
+
+// TestTextsOfReadsAfterWrites checks that a read of a text that no database keeps is refused, also when writes are sent
+// with it.
+func TestTextsOfReadsAfterWrites(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := openOnOneConnection(t)
+	for _, emails := range [][]string{{"a\x00b"}, {"a", "a\x00b"}, {"\xff"}} {
+		refs := make([]driver.BuyerRef, len(emails))
+		for i, email := range emails {
+			refs[i] = driver.BuyerRef{CompanyID: company, Email: email}
+		}
+		err := update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
+			if err := tx.AppendSecretName(ctx, "0123456789abcdef", minute(1)); err != nil {
+				return err
+			}
+			_, err := tx.Buyers(ctx, refs)
+			return err
+		})
+		is.True(strings.Contains(err.Error(), "text"))
+	}
 }

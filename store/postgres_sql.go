@@ -404,13 +404,13 @@ func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
 	to.engine, to.template = e, e.traits().prepares
 	if records == anyNumber {
 		to.append(statement)
-		to.endPart(statement.prepare)
+		to.endPart(statement.kept())
 		return
 	}
 	to.add("WITH changed AS (")
 	to.append(statement)
 	to.add(" RETURNING 1)\nSELECT 1 / CASE WHEN count(*) = ? THEN 1 ELSE 0 END FROM changed", records)
-	to.endPart(statement.prepare)
+	to.endPart(statement.kept())
 }
 
 const rowLock = " FOR NO KEY UPDATE"
@@ -421,19 +421,19 @@ func (e *postgresEngine) appendLock(to *builder, table string, statement *builde
 	to.engine, to.template = e, e.traits().prepares
 	if e.distributed || !e.multiResult {
 		to.append(statement)
-		to.endPart(false)
+		to.endPart(keepNot)
 		return false
 	}
 	if e.traits().prepares {
-		to.add("UPDATE " + table + " SET company_id = company_id WHERE (SELECT count(*) FROM (")
+		to.add("UPDATE " + table + " SET company_id = company_id WHERE (SELECT count(1) FROM (")
 		to.append(statement)
 		to.add(") AS locked) < 0")
-		to.endPart(true)
+		to.endPart(keepAlways)
 		return true
 	}
 	to.add("DECLARE ticketing_locked NO SCROLL CURSOR FOR ")
 	to.append(statement)
 	to.add("; MOVE FORWARD ALL IN ticketing_locked; CLOSE ticketing_locked")
-	to.endPart(false)
+	to.endPart(keepNot)
 	return true
 }

@@ -34,7 +34,7 @@ const maxRows = 1000
 type session struct {
 	store *Store
 	conn  bun.IConn
-	// alone is set if each statement is independent: a statement whose result was cut short is sent again.
+	// alone is set if each statement is independent: one that failed transiently is sent again.
 	alone bool
 	// ended is set once fn has returned.
 	ended atomic.Bool
@@ -75,9 +75,12 @@ func fetch[R any](
 	return found, nil
 }
 
-// read runs a statement and calls scan with its rows. It runs the statement again if the result was cut short.
+// read runs a statement and calls scan with its rows. It runs the statement
+// again after a transient failure, where each statement is independent.
 func (s *session) read(ctx context.Context, name string, statement *builder, scan func(*sql.Rows) error) error {
-	statement.prepare = isHot(name) && (s.alone || s.owner != nil)
+	if s.alone || s.owner != nil { // A Snapshot could not run again.
+		statement.prepare = keepingOf(name)
+	}
 	read := func(ctx context.Context, statement *builder) error {
 		return s.store.engine.query(ctx, s.conn, statement, scan)
 	}

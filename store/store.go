@@ -39,10 +39,10 @@
 // transaction, so they hold across all processes on the database. Settings are local to the transaction. Where the
 // driver allows it, one message carries several statements.
 //
-// The connections of a pool of its own keep the statements of sales, validations and the most frequent reads prepared.
-// Where a session does not have one, as behind a pooler in transaction mode, the transaction runs again without
-// prepared statements, and for a minute none is prepared; each further time this takes twice as long, up to an hour.
-// The sessions of a host's pool keep no statements.
+// The connections of a pool of its own keep statements prepared, unless [Config].NoPrepare is set. Where a session does
+// not have one, as behind a pooler in transaction mode, the transaction runs again without prepared statements, and for
+// a minute none is prepared; each further time this takes twice as long, up to an hour. The sessions of a host's pool
+// keep no statements.
 //
 // After a lost connection the store connects again, and what was not committed runs again: a store need not be reopened
 // after a restart or a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether
@@ -103,6 +103,9 @@ type Config struct {
 	// connect to several nodes, because an advisory lock holds on one node only. So does a claim of an idempotency key: a
 	// call whose key is in flight in another process is not refused. It waits for the company and then gets the result.
 	RowGates bool
+	// NoPrepare makes a pool of [Open] keep no statement prepared. It is for a pooler in transaction mode: the store
+	// notices one by itself, but only where the pooler changes sessions. Defaults to false.
+	NoPrepare bool
 	// Logger logs what an operator may need, such as the migrations that were applied. Defaults to no log.
 	Logger *slog.Logger
 	// OnStatement is called after every statement, for metrics. It runs on the goroutine that ran the statement, inside

@@ -36,7 +36,24 @@ type literals struct {
 // part is one statement of a message, from the end of the part before it.
 type part struct {
 	text, literals int // its end in the text, and in the ends of the literals
-	prepare        bool
+	prepare        keeping
+}
+
+// keeping is whether a connection keeps a statement prepared.
+type keeping int
+
+const (
+	keepNot keeping = iota
+	keepWithRoom
+	keepAlways
+)
+
+// keepingOf returns whether a statement is kept, by its name.
+func keepingOf(name string) keeping {
+	if isHot(name) {
+		return keepAlways
+	}
+	return keepWithRoom
 }
 
 // beginLiteral returns where to append a literal. The caller then calls endLiteral and writes nothing else in between.
@@ -60,6 +77,9 @@ func (b *builder) endLiteral(name string) {
 
 // append appends another builder's statement.
 func (b *builder) append(other *builder) {
+	if other.err != nil {
+		b.err = other.err
+	}
 	for _, end := range other.literals.ends {
 		b.literals.ends = append(b.literals.ends, len(b.literals.text)+end)
 	}
@@ -68,17 +88,25 @@ func (b *builder) append(other *builder) {
 }
 
 // endPart ends a statement of a message.
-func (b *builder) endPart(prepare bool) {
+func (b *builder) endPart(prepare keeping) {
 	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), prepare})
+}
+
+// kept returns whether a connection keeps the statement prepared. One with its values in the text is never kept.
+func (b *builder) kept() keeping {
+	if !b.template {
+		return keepNot
+	}
+	return b.prepare
 }
 
 // size returns the number of bytes that the statements have.
 func (b *builder) size() int { return len(b.text) + len(b.literals.text) }
 
 // appendMessage appends the text of all statements to a message. For a statement to be prepared it calls name with the
-// template. name returns the name of the prepared statement, or "" for a statement that is sent with its literals. If
+// template, and with whether it is hot. name returns the name of the prepared statement, or "" for a statement that is sent with its literals. If
 // fresh is true, the message prepares the statement first.
-func (b *builder) appendMessage(to []byte, name func(template []byte) (name string, fresh bool)) []byte {
+func (b *builder) appendMessage(to []byte, name func(template []byte, hot bool) (name string, fresh bool)) []byte {
 	parts := b.parts
 	if parts == nil {
 		parts = []part{{len(b.text), len(b.literals.ends), b.prepare}}
@@ -90,8 +118,8 @@ func (b *builder) appendMessage(to []byte, name func(template []byte) (name stri
 		}
 		template := b.text[from.text:one.text]
 		prepared, fresh := "", false
-		if one.prepare && b.template && name != nil {
-			prepared, fresh = name(template)
+		if one.prepare != keepNot && b.template && name != nil {
+			prepared, fresh = name(template, one.prepare == keepAlways)
 		}
 		if prepared == "" {
 			to = b.appendLiterals(to, template, from.literals)

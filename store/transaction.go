@@ -130,7 +130,7 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 		commit = builder{}
 	}
 	commit.add(tx.openTx.commit)
-	commit.endPart(false)
+	commit.endPart(keepNot)
 	err = tx.end(ctx, "commit", &commit)
 	committed = err == nil
 	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.isSavepoint {
@@ -239,9 +239,8 @@ func (tx *transaction) beforeStatement(ctx context.Context, statement *builder) 
 		return ctx, tx.flush(ctx)
 	}
 	if len(tx.pending.text) > 0 {
-		prepare := statement.prepare
 		tx.pending.append(statement)
-		tx.pending.endPart(prepare)
+		tx.pending.endPart(statement.kept())
 		*statement, tx.pending = tx.pending, builder{}
 	}
 	return ctx, nil
@@ -341,7 +340,7 @@ func (tx *transaction) send(ctx context.Context, name string, records int, state
 	}
 	ctx = context.WithoutCancel(ctx)
 	engine := tx.store.engine
-	statement.prepare = isHot(name)
+	statement.prepare = keepingOf(name)
 	if engine.traits().batchesWrites {
 		engine.appendExpecting(&tx.pending, statement, records)
 		tx.returnsRows = tx.returnsRows || records != anyNumber

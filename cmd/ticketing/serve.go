@@ -65,6 +65,7 @@ type serving struct {
 	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on; port 0 picks a free port." placeholder:"HOST:PORT"`
 	OperatorAddr   string         `help:"Separate address for health and metrics. The API's address then has none." placeholder:"HOST:PORT"`
 	MaxConnections maxConnections `default:"4096" help:"Most clients connected at a time; more wait. 0 is no limit." placeholder:"N"`
+	NoPrepare      bool           `help:"Keep no statements prepared in PostgreSQL: for a pooler in transaction mode."`
 	Title          serviceTitle   `help:"Name of the service on all its pages, up to 60 characters. Defaults to Ticketing." placeholder:"NAME"`
 	WebOrigin      webOrigin      `help:"Public origin of the service. Defaults to the server's address." placeholder:"URL"`
 	RateLimit      count          `default:"100" help:"Requests per client in 60 seconds; 0 is no limit." placeholder:"N"`
@@ -184,7 +185,7 @@ func (p *program) serve(
 	}
 	logger = traces.logger(logger)
 	opened, err := p.open(ctx, &store.Config{
-		Logger: logger, Connections: int(s.Connections), MustExist: mustExist,
+		Logger: logger, Connections: int(s.Connections), NoPrepare: s.NoPrepare, MustExist: mustExist,
 		OnStatement: func(ctx context.Context, statement store.Statement) {
 			m.store.observe(statement)
 			traces.statement(ctx, statement)

@@ -38,8 +38,8 @@ func TestTableOfManyRows(t *testing.T) {
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		is.Equal(len(lines), 1+len(rows))
 		places := func(line string) [2]int {
-			at := strings.Index(line, "ACTIVE")
-			return [2]int{utf8.RuneCountInString(line[:at]), utf8.RuneCountInString(line)}
+			before, _, _ := strings.Cut(line, "ACTIVE")
+			return [2]int{utf8.RuneCountInString(before), utf8.RuneCountInString(line)}
 		}
 		for i, line := range lines {
 			if columns > 0 && utf8.RuneCountInString(line) > columns {

@@ -159,7 +159,10 @@ func (p *program) traceSecrets() []string {
 			secrets = append(secrets, strings.Fields(value)...)
 		}
 	}
-	return slices.DeleteFunc(secrets, func(secret string) bool { return len(secret) < shortestTraceSecret })
+	secrets = slices.DeleteFunc(secrets, func(secret string) bool { return len(secret) < shortestTraceSecret })
+	// A secret may be a part of a longer one.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
 }
 
 // tracerProvider returns the provider for the spans of the service.
