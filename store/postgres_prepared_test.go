@@ -149,11 +149,11 @@ func TestPausesOfPreparedStatements(t *testing.T) {
 		is := is.New(t)
 		stop, allowed := store.Pauses()
 		is.True(allowed())
-		for _, minutes := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		for _, minutes := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 			for range 3 {
 				stop()
 			}
-			time.Sleep(minutes*time.Minute - time.Nanosecond)
+			time.Sleep(time.Duration(minutes)*time.Minute - time.Nanosecond)
 			is.True(!allowed())
 			time.Sleep(time.Nanosecond)
 			is.True(allowed())

@@ -104,8 +104,8 @@ func (b *builder) kept() keeping {
 func (b *builder) size() int { return len(b.text) + len(b.literals.text) }
 
 // appendMessage appends the text of all statements to a message. For a statement to be prepared it calls name with the
-// template, and with whether it is hot. name returns the name of the prepared statement, or "" for a statement that is sent with its literals. If
-// fresh is true, the message prepares the statement first.
+// template, and with whether it is kept always. name returns the name of the prepared statement, or "" for a statement
+// that is sent with its literals. If fresh is true, the message prepares the statement first.
 func (b *builder) appendMessage(to []byte, name func(template []byte, hot bool) (name string, fresh bool)) []byte {
 	parts := b.parts
 	if parts == nil {

@@ -208,9 +208,10 @@ func TestDemoHome(t *testing.T) {
 		// By keyboard, the second call is copied, sent as a shell would, and seen after a reload.
 		p.Allow("clipboard-read", "clipboard-write")
 		p.TabTo(`[aria-label='Copy the checkout']`)
-		p.Press("\r")
-		p.Wait(`document.querySelector("[role=status]").innerText === "Copied to the clipboard"`)
-		order := pasted(t, p.Text(`await navigator.clipboard.readText()`))
+		order := pasted(t, p.Copied(func() {
+			p.Press("\r")
+			p.Wait(`document.querySelector("[role=status]").innerText === "Copied to the clipboard"`)
+		}))
 		is.True(strings.Contains(order, `"status":"CONFIRMED"`))
 		id := regexp.MustCompile(`"id":"([0-9a-f-]{36})","object":"order"`).FindStringSubmatch(order)
 		is.True(id != nil)

@@ -3,6 +3,7 @@ package browsertest
 import (
 	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/network"
@@ -92,6 +93,19 @@ func (p *Page) IsClean() {
 		p.tb.Fatalf("the page has sent %d requests; to other hosts:\n%s\nin its console:\n%s\nagainst its policies:\n%s",
 			len(p.asked), strings.Join(elsewhere, "\n"), strings.Join(p.messages, "\n"), strings.Join(p.violations, "\n"))
 	}
+}
+
+// clipboard is held while a page copies and pastes, since all pages of a process may share one.
+var clipboard sync.Mutex //nolint:gochecknoglobals // The clipboard is one of the process.
+
+// Copied calls a function that copies a text, and returns the text that the clipboard has then. The page needs the permissions
+// clipboard-read and clipboard-write.
+func (p *Page) Copied(copies func()) string {
+	p.tb.Helper()
+	clipboard.Lock()
+	defer clipboard.Unlock()
+	copies()
+	return p.Text(`await navigator.clipboard.readText()`)
 }
 
 // Allow grants the page permissions that a browser would ask its user for.
