@@ -181,8 +181,7 @@ func TestStatementsAreLostAtTheCommit(t *testing.T) {
 	is.Equal(len(lines(t, s, 3)), 0)
 }
 
-// TestNothingIsPreparedFor checks which sessions keep no statements: those of a host, and all of a store that is told
-// so.
+// TestNothingIsPreparedFor checks which sessions keep no statements: those of a host, and all with NoPrepare.
 func TestNothingIsPreparedFor(t *testing.T) {
 	t.Parallel()
 	t.Run("NoPrepare", func(t *testing.T) {

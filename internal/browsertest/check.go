@@ -96,10 +96,10 @@ func (p *Page) IsClean() {
 }
 
 // clipboard is held while a page copies and pastes, since all pages of a process may share one.
-var clipboard sync.Mutex //nolint:gochecknoglobals // The clipboard is one of the process.
+var clipboard sync.Mutex
 
-// Copied calls a function that copies a text, and returns the text that the clipboard has then. The page needs the permissions
-// clipboard-read and clipboard-write.
+// Copied calls a function that copies a text, and returns the text that the clipboard has then. The page needs the
+// permissions clipboard-read and clipboard-write.
 func (p *Page) Copied(copies func()) string {
 	p.tb.Helper()
 	clipboard.Lock()
