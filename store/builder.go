@@ -17,7 +17,7 @@ type builder struct {
 	err    error
 	// once is set if the text contains values, so that keeping the statement prepared gains nothing.
 	once bool
-	// template is set if the text has marks in the place of its literals: see template.
+	// template is set if the text has marks in the place of its literals: see literalMark.
 	template bool
 	literals literals
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.

@@ -68,9 +68,6 @@ func kindOf(value any) string {
 	}
 }
 
-// arrayOf returns the type of an array of a type.
-func arrayOf(kind string) string { return kind + "[]" }
-
 // appendElement writes a value as an element of an array literal.
 func appendElement(b []byte, value any) []byte {
 	switch v := value.(type) {

@@ -37,8 +37,8 @@ func isHot(name string) bool {
 }
 
 const (
-	// maxStatements is how many statements a connection keeps. Where only reservedStatements are left, they are for those
-	// that isHot reports. One takes PostgreSQL some 50 KB.
+	// maxStatements is how many statements a connection keeps. The last reservedStatements are for those that isHot
+	// reports. One takes PostgreSQL some 50 KB.
 	maxStatements, reservedStatements = 240, 80
 	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice
 	// as long as the one before.

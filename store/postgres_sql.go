@@ -133,7 +133,7 @@ func (t valuesTable) appendArray(to *builder, column int) {
 		to.endLiteral("int[]")
 		return
 	}
-	to.endLiteral(arrayOf(kindOf(t.rows[0][column])))
+	to.endLiteral(kindOf(t.rows[0][column]) + "[]")
 }
 
 // appendCell writes the value of a column in a row of v.

@@ -75,8 +75,8 @@ func fetch[R any](
 	return found, nil
 }
 
-// read runs a statement and calls scan with its rows. It runs the statement
-// again after a transient failure, where each statement is independent.
+// read runs a statement and calls scan with its rows. It runs the statement again after a transient failure, where each
+// statement is independent.
 func (s *session) read(ctx context.Context, name string, statement *builder, scan func(*sql.Rows) error) error {
 	if s.alone || s.owner != nil { // A Snapshot could not run again.
 		statement.prepare = keepingOf(name)
