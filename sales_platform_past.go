@@ -3,13 +3,13 @@ package ticketing
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/sales"
 )
 
 const (
@@ -97,23 +97,12 @@ func (p platformPast) withRecent(
 	if err != nil {
 		return driver.PlatformTotals{}, err
 	}
-	all := driver.PlatformTotals{Periods: slices.Concat(p.totals.Periods, recent.Periods)}
-	index := make(map[uuid.UUID]int, len(p.totals.Sellers))
+	together := make(sales.Tally, len(p.totals.Sellers)) // By company: of its reference a seller has no more.
 	for _, sum := range slices.Concat(p.totals.Sellers, recent.Sellers) {
-		i, known := index[sum.CompanyID]
-		if !known {
-			index[sum.CompanyID] = len(all.Sellers)
-			all.Sellers = append(all.Sellers, sum)
-			continue
-		}
-		one := &all.Sellers[i]
-		one.Orders += sum.Orders
-		one.Admissions += sum.Admissions
-		one.Gross += sum.Gross
-		one.Commission += sum.Commission
-		one.Refunded += sum.Refunded
-		one.Reversed += sum.Reversed
-		one.Admitted += sum.Admitted
+		together.Add(sum)
+	}
+	all := driver.PlatformTotals{
+		Periods: slices.Concat(p.totals.Periods, recent.Periods), Sellers: slices.Collect(maps.Values(together)),
 	}
 	slices.SortFunc(all.Sellers, func(a, b driver.SalesSum) int {
 		return cmp.Or(cmp.Compare(b.Gross, a.Gross), slices.Compare(a.CompanyID[:], b.CompanyID[:]))
