@@ -58,7 +58,8 @@ func parseAPIKey(s string) (id uuid.UUID, secret []byte, ok bool) {
 
 // Authenticate returns the caller of an API key (section 5). The key is the whole text after "Bearer ". An absent,
 // malformed, unknown or revoked key and a key of a company that is not active all give the same AUTHENTICATION_FAILED.
-// Every call reads the key from the store: a revocation holds from its commit on.
+// Every call reads the key from the store: a revocation holds from its commit on. [Service.Identify] saves that read
+// for a key that was used lately.
 //
 // It records the time of the key's last use, at most about once a minute. It also renews a digest that another than the
 // first secret key made. A failure of that recording is only logged.
@@ -73,6 +74,11 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Caller, error) 
 	if !ok {
 		return Caller{}, errAuthenticationFailed
 	}
+	return s.lookUpKey(ctx, id, secret)
+}
+
+// lookUpKey returns the caller of a well-formed key, which may be made up. It reads the key from the store.
+func (s *Service) lookUpKey(ctx context.Context, id uuid.UUID, secret []byte) (Caller, error) {
 	return s.limitUnknownKey(ctx, id, func(ctx context.Context) (Caller, error) {
 		return s.authenticate(ctx, id, secret)
 	})
@@ -105,13 +111,23 @@ func (s *Service) authenticate(ctx context.Context, id uuid.UUID, secret []byte)
 	if !genuine || found.Status != APIKeyActive || asked.company.Status != CompanyActive {
 		return Caller{}, errAuthenticationFailed
 	}
-	// A bound service writes nothing into the host's transaction that the host did not ask for.
-	if at := s.now(); !s.bound && (!current || at.Sub(found.LastUsedAt) >= lastUseInterval) {
-		s.recordLastUse(ctx, driver.APIKeyUse{
+	caller := Caller{companyID: found.CompanyID, keyID: found.ID, grants: found.Grants}
+	// A bound service writes nothing into the host's transaction that the host did not ask for. It remembers nothing
+	// either: what it read may be rolled back.
+	if s.bound {
+		return caller, nil
+	}
+	at, until := s.now(), found.LastUsedAt.Add(lastUseInterval)
+	if !current || at.Sub(found.LastUsedAt) >= lastUseInterval {
+		until = s.recordLastUse(ctx, driver.APIKeyUse{
 			APIKeyRef: found.Ref(), UsedAt: at, Digest: s.keys.Sum(secretDomain, id.String(), secret),
 		})
 	}
-	return Caller{companyID: found.CompanyID, keyID: found.ID, grants: found.Grants}, nil
+	// A digest that was to be renewed is not the one in the store any more.
+	if current {
+		s.knownKeys.add(caller, found.Digest, at, until)
+	}
+	return caller, nil
 }
 
 // keyLookup is a look-up of an API key and its company. An unknown id leaves both zero.
@@ -208,9 +224,11 @@ func (t *lastUseThrottle) end(id uuid.UUID, at time.Time, kept bool) {
 // recordLastUse records the use of a key, unless another call does. It takes a slot of the company, so that the
 // recordings of a flood of requests do not use up the connections. It waits no longer than lastUsePatience: a read must
 // not become slow with a busy database.
-func (s *Service) recordLastUse(ctx context.Context, use driver.APIKeyUse) {
+//
+// It returns the time until which no use of the key needs to be recorded. That is the zero time if another call records.
+func (s *Service) recordLastUse(ctx context.Context, use driver.APIKeyUse) (until time.Time) {
 	if !s.lastUse.begin(use.ID, use.UsedAt) {
-		return
+		return time.Time{}
 	}
 	// A panic of the store counts as a failure, so the key is tried again soon.
 	kept := false
@@ -229,5 +247,7 @@ func (s *Service) recordLastUse(ctx context.Context, use driver.APIKeyUse) {
 	if kept = err == nil; !kept {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the last use of an API key was not recorded",
 			slog.String("keyId", use.ID.String()), slog.Any("error", err))
+		return use.UsedAt.Add(lastUseRetry)
 	}
+	return use.UsedAt.Add(lastUseInterval)
 }

@@ -37,12 +37,14 @@ func AllGrants() []Grant {
 // company. The zero Caller may do nothing.
 //
 // A Caller holds what was true when it was made. Every write checks the company, the key or the member, and the grant
-// again in its transaction (section 5, rule 5).
+// again in its transaction (section 5, rule 5). For a caller of [Service.Identify] every read checks them, too.
 type Caller struct {
 	companyID uuid.UUID
 	keyID     uuid.UUID
 	userID    uuid.UUID // the member that [Accounts.Caller] made it for; zero: none
 	grants    []Grant
+
+	provisional *provisional // of a caller from [Service.Identify] that no transaction has checked yet; else nil
 }
 
 // TrustedCaller returns a caller without an API key. It is for a host that decides by itself who may act for the
@@ -87,7 +89,7 @@ var (
 // authority is what a caller's right to act depends on: the company, and the API key or the member. A write reads it
 // under the company's gate, so that it holds until the transaction ends. A revocation needs the gate exclusively, and
 // waits for it. An authority is read for each transaction and never remembered: a cached one would outlive a
-// revocation.
+// revocation. What [Service.Identify] remembers is compared with it, and never used in its place.
 type authority struct {
 	// company is the caller's company, and key is its API key. key is zero for a caller without one, and member for one
 	// that is no member.
@@ -147,7 +149,12 @@ func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]aut
 // check returns nil if the caller may still write, and else PERMISSION_DENIED (section 5, rule 5). The company must be
 // active. A caller with an API key needs an active key with the exact grant, and a member a role that has it. A
 // revocation that committed before the gate was entered therefore stops every later write, and so does a removal.
+//
+// For a provisional caller that is not as it was remembered it returns errOutdatedCaller, see runCurrent.
 func (a authority) check(c Caller, grant Grant) error {
+	if err := a.checkProvisional(c); err != nil {
+		return err
+	}
 	// The zero record of an unknown company has no status, so it is refused like a suspended one.
 	if a.company.Status != CompanyActive {
 		return errPermissionDenied
@@ -179,46 +186,53 @@ func (s *Service) write(
 	ctx context.Context, operation string, caller Caller, grant Grant, exclusive bool,
 	fn func(context.Context, driver.Tx, time.Time) error,
 ) error {
-	ctx, end := s.observe(ctx, operation)
-	// The time is read once, since the transaction may run again.
-	at := s.now()
 	in := driver.BeginOptions{Shared: []uuid.UUID{caller.companyID}}
 	// The choice is made before the transaction, because a shared hold of a gate is never upgraded.
 	if exclusive {
 		in = driver.BeginOptions{Exclusive: in.Shared}
 	}
-	err := s.runOnSlot(ctx, operation, caller.companyID, exclusive, func() error {
-		return s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-			if _, err := tx.Begin(ctx, in); err != nil {
-				return err
-			}
-			// This read begins after the gate was entered, so it sees every committed revocation.
-			held, err := authorities(ctx, tx, []Caller{caller})
-			if err != nil {
-				return err
-			}
-			// A refusal ends the transaction before fn has locked anything.
-			if err := held[0].check(caller, grant); err != nil {
-				return err
-			}
-			return fn(ctx, tx, at)
+	ctx, end := s.observe(ctx, operation)
+	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
+		// The time is read once, since the transaction may run again.
+		at := s.now()
+		return s.runOnSlot(ctx, operation, caller.companyID, exclusive, func() error {
+			return s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+				if _, err := tx.Begin(ctx, in); err != nil {
+					return err
+				}
+				// This read begins after the gate was entered, so it sees every committed revocation.
+				held, err := authorities(ctx, tx, []Caller{caller})
+				if err != nil {
+					return err
+				}
+				// A refusal ends the transaction before fn has locked anything.
+				if err := held[0].check(caller, grant); err != nil {
+					return err
+				}
+				return fn(ctx, tx, at)
+			})
 		})
 	})
 	end(err)
 	return err
 }
 
-// read runs fn for reading, as an operation of the data plane, on a slot of the caller's company. It checks no
-// authority: the caller has authenticated, and a read is not checked again in its transaction (section 5, rule 5, is
-// about writes).
+// read runs fn for reading, as an operation of the data plane, on a slot of the caller's company. The caller has the
+// grant already. Authority is checked only for a provisional caller: any other has authenticated, and a read is not
+// checked again in its transaction (section 5, rule 5, is about writes).
 func (s *Service) read(
-	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) error,
+	ctx context.Context, operation string, caller Caller, grant Grant, fn func(context.Context, driver.ReadTx) error,
 ) error {
 	ctx, end := s.observe(ctx, operation)
 	// A read takes no gate: it sees what is committed when it runs.
-	err := s.runOnSlot(ctx, operation, caller.companyID, false, func() error {
-		return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-			return fn(ctx, cachedRates{tx, &s.rates})
+	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
+		return s.runOnSlot(ctx, operation, caller.companyID, false, func() error {
+			return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+				if err := authoriseRead(ctx, tx, caller); err != nil {
+					return err
+				}
+				return fn(ctx, cachedRates{tx, &s.rates})
+			})
 		})
 	})
 	end(err)
@@ -228,15 +242,21 @@ func (s *Service) read(
 // readPage is read for a page of a list; fn returns the number of lines on the page. The lines decide whether the next
 // page of the list takes a turn, see runOnPageSlot.
 func (s *Service) readPage(
-	ctx context.Context, operation string, caller Caller, fn func(context.Context, driver.ReadTx) (lines int, err error),
+	ctx context.Context, operation string, caller Caller, grant Grant,
+	fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {
 	ctx, end := s.observe(ctx, operation)
-	err := s.runOnPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
-		err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
-			lines, err = fn(ctx, cachedRates{tx, &s.rates})
-			return err
+	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
+		return s.runOnPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
+			err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
+				if err := authoriseRead(ctx, tx, caller); err != nil {
+					return err
+				}
+				lines, err = fn(ctx, cachedRates{tx, &s.rates})
+				return err
+			})
+			return lines, err
 		})
-		return lines, err
 	})
 	end(err)
 	return err

@@ -14,7 +14,7 @@ func (s *Service) GetEvent(ctx context.Context, caller Caller, id uuid.UUID) (Ev
 		return Event{}, err
 	}
 	var found Event
-	err := s.read(ctx, "events.get", caller, func(ctx context.Context, tx driver.ReadTx) error {
+	err := s.read(ctx, "events.get", caller, GrantEventRead, func(ctx context.Context, tx driver.ReadTx) error {
 		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: id})
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 		return Page[Event]{}, err
 	}
 	var page Page[Event]
-	err = s.readPage(ctx, "events.list", caller, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
+	err = s.readPage(ctx, "events.list", caller, GrantEventRead, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
 		events, err := tx.ListEvents(ctx, driver.EventQuery{
 			CompanyID: caller.companyID, Status: filter.Status, After: list.after, Limit: list.limit,
 		})

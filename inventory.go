@@ -67,7 +67,7 @@ func (s *Service) ListInventory(ctx context.Context, caller Caller, eventID uuid
 		return nil, err
 	}
 	var tiers []InventoryTier
-	err := s.read(ctx, "inventory.list", caller, func(ctx context.Context, tx driver.ReadTx) error {
+	err := s.read(ctx, "inventory.list", caller, GrantInventoryRead, func(ctx context.Context, tx driver.ReadTx) error {
 		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: eventID})
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ func (s *Service) ListStock(ctx context.Context, caller Caller, eventID uuid.UUI
 		return nil, err
 	}
 	var tiers []TierStock
-	err := s.read(ctx, "inventory.stock", caller, func(ctx context.Context, tx driver.ReadTx) error {
+	err := s.read(ctx, "inventory.stock", caller, GrantInventoryRead, func(ctx context.Context, tx driver.ReadTx) error {
 		event, err := findEvent(ctx, tx, driver.EventRef{CompanyID: caller.companyID, ID: eventID})
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (s *Service) CountStock(ctx context.Context, caller Caller, events []uuid.U
 		return nil, Invalid(Violation{Message: fmt.Sprintf("events: must be at most %d", MaxCountedEvents)})
 	}
 	var stock []EventStock
-	err := s.read(ctx, "inventory.count", caller, func(ctx context.Context, tx driver.ReadTx) error {
+	err := s.read(ctx, "inventory.count", caller, GrantInventoryRead, func(ctx context.Context, tx driver.ReadTx) error {
 		counts, err := tx.CountEvents(ctx, eventRefs(caller.companyID, events))
 		stock = make([]EventStock, len(counts))
 		for i, count := range counts {

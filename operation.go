@@ -88,20 +88,23 @@ func runKeyed[P, R any](
 	if err != nil {
 		return none, err
 	}
-	c := &call[P, R]{
-		caller: caller, params: params, digest: sum,
-		ref: driver.IdempotencyKey{CompanyID: caller.companyID, Operation: op.name, Key: key},
-	}
 	ctx, end := s.observe(ctx, op.name)
-	c.span = s.telemetry.spanOf(ctx)
-	// An error of join says nothing about the call: the transaction failed, or the call never ran. A refusal is in
-	// c.err.
-	if err := op.join(ctx, s, c); err != nil {
-		end(err)
-		return none, fmt.Errorf("ticketing: %s: %w", op.name, err)
-	}
-	end(c.err)
-	return c.result, c.err
+	var result R
+	err = s.runCurrent(ctx, caller, op.grant, func(caller Caller) error {
+		c := &call[P, R]{
+			caller: caller, params: params, digest: sum, span: s.telemetry.spanOf(ctx),
+			ref: driver.IdempotencyKey{CompanyID: caller.companyID, Operation: op.name, Key: key},
+		}
+		// An error of join says nothing about the call: the transaction failed, or the call never ran. A refusal is in
+		// c.err. The key is no longer in flight here after join, so the call may run again.
+		if err := op.join(ctx, s, c); err != nil {
+			return fmt.Errorf("ticketing: %s: %w", op.name, err)
+		}
+		result = c.result
+		return c.err
+	})
+	end(err)
+	return result, err
 }
 
 // grouped gives the operation its lanes, unless [Grouping.Off] is set, and registers them for [Service.Drain]. A group

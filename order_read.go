@@ -24,7 +24,7 @@ func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Or
 		return Order{}, err
 	}
 	var found Order
-	err := s.read(ctx, "orders.get", caller, func(ctx context.Context, tx driver.ReadTx) error {
+	err := s.read(ctx, "orders.get", caller, GrantOrderRead, func(ctx context.Context, tx driver.ReadTx) error {
 		record, err := firstRecord(tx.Orders(ctx, []driver.OrderRef{{CompanyID: caller.companyID, ID: id}}))
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		return Page[Order]{}, err
 	}
 	var page Page[Order]
-	err = s.readPage(ctx, "orders.list", caller, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
+	err = s.readPage(ctx, "orders.list", caller, GrantOrderRead, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
 		records, err := tx.ListOrders(ctx, driver.OrderQuery{
 			CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, After: list.after, Limit: list.limit,
 		})

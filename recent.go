@@ -47,9 +47,14 @@ func (r *recent[K, V]) add(key K, value V) {
 	if newer {
 		return
 	}
+	r.put(key, value)
+}
+
+// put remembers a value like add, and replaces the value that a key has.
+func (r *recent[K, V]) put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.newer == nil || len(r.newer) >= recentLimit {
+	if _, newer := r.newer[key]; !newer && (r.newer == nil || len(r.newer) >= recentLimit) {
 		// The older generation is forgotten.
 		r.newer, r.older = make(map[K]V), r.newer
 	}

@@ -124,6 +124,7 @@ type Service struct {
 	bound       bool         // to a transaction of the host's, see WithStore
 	slots       *companySlots
 	unknownKeys *unknownKeys
+	knownKeys   knownKeys
 	rates       rateCache
 	floats      lowFloatCache
 	sold        platformPastCache

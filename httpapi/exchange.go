@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -61,15 +62,7 @@ func (x *exchange) answer(ctx context.Context) (status int, code ticketing.Code,
 
 // serve runs the request and encodes its result. It turns a panic into an error.
 func (x *exchange) serve(ctx context.Context) (body []byte, err error) {
-	defer func() {
-		switch v := recover(); v {
-		case nil:
-		case http.ErrAbortHandler:
-			panic(v)
-		default:
-			err = newPanicError(v)
-		}
-	}()
+	defer func() { recovered(recover(), &err) }()
 	// The company's slots bound the encoding of a page, too, but not the sending of it to a slow client.
 	ctx, done := slot.Hold(ctx)
 	defer done()
@@ -96,7 +89,52 @@ func (x *exchange) run(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	x.caller = caller
+	res, err := x.perform(ctx)
+	if err != nil {
+		return x.confirm(ctx, err)
+	}
+	return res, nil
+}
+
+// recovered makes a panic an error. value is what recover returned.
+func recovered(value any, err *error) {
+	switch value {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(value)
+	default:
+		*err = newPanicError(value)
+	}
+}
+
+// confirm decides about a request that is refused with an error. The caller may be one that was remembered, so its key
+// is looked up first unless the operation has read it. What is wrong with the key comes before what is wrong with the
+// request, and so does the grant.
+func (x *exchange) confirm(ctx context.Context, refusal error) (result, error) {
+	if errors.Is(refusal, ticketing.CodeAuthenticationFailed) {
+		return result{}, refusal // The key was looked up.
+	}
+	remembered := x.caller
+	caller, err := x.api.svc.Confirm(ctx, remembered)
+	x.caller = caller
+	if err != nil {
+		return result{}, err
+	}
 	if err := caller.Require(x.op.grant); err != nil {
+		return result{}, err
+	}
+	// The key got the grant since. Nothing was read of the request without it.
+	if remembered.Require(x.op.grant) != nil {
+		return x.perform(ctx)
+	}
+	return result{}, refusal
+}
+
+// perform checks the grant, reads the request and runs the operation. It turns a panic into an error, which is a refusal
+// like any other.
+func (x *exchange) perform(ctx context.Context) (res result, err error) {
+	defer func() { recovered(recover(), &err) }()
+	if err := x.caller.Require(x.op.grant); err != nil {
 		return result{}, err
 	}
 	q := &request{exchange: x}
@@ -108,9 +146,10 @@ func (x *exchange) run(ctx context.Context) (result, error) {
 	return x.op.run(ctx, x.api.svc, q)
 }
 
-// keyHolder returns the holder of the request's API key.
+// keyHolder returns the holder of the request's API key. It may be one that is remembered, so run confirms it before it
+// refuses a request.
 func (a *api) keyHolder(ctx context.Context, r *http.Request) (ticketing.Caller, error) {
-	return a.svc.Authenticate(ctx, bearer(r.Header))
+	return a.svc.Identify(ctx, bearer(r.Header))
 }
 
 // bearer returns the key of the Authorization header. It returns "" if the header was not sent exactly once or has

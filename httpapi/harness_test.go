@@ -439,8 +439,8 @@ func (b *logBook) String() string {
 	return b.text.String()
 }
 
-// failing is a store whose reads fail or panic with the function that set gave it. It can run a function before a
-// write.
+// failing is a store whose transactions fail or panic with the function that set gave it. It can run a function before
+// a write.
 type failing struct {
 	driver.Store
 
@@ -458,9 +458,14 @@ func (f *failing) before(first func(context.Context) error) {
 
 func (f *failing) Update(ctx context.Context, fn func(context.Context, driver.Tx) error) error {
 	f.mu.Lock()
-	first := f.first
+	first, fail := f.first, f.fail
 	f.first = nil
 	f.mu.Unlock()
+	if fail != nil {
+		if err := fail(ctx); err != nil {
+			return err
+		}
+	}
 	if first != nil {
 		if err := first(ctx); err != nil {
 			return err

@@ -30,6 +30,14 @@ func Leave(ctx context.Context, release func()) {
 	}
 }
 
+// Release releases the slot that is kept under a context from [Hold], if any. It is for a call that begins again: the
+// slot of its first run must not keep out the second one.
+func Release(ctx context.Context) {
+	if h, held := ctx.Value(holdKey{}).(*hold); held {
+		h.leave(nil, false)
+	}
+}
+
 // leave keeps a slot instead of the one kept before, which it releases. With over, it also ends the hold. It reports
 // whether it kept the slot: it does nothing after the end of the hold.
 func (h *hold) leave(release func(), over bool) bool {

@@ -80,7 +80,7 @@ func TestWaitingEnds(t *testing.T) {
 }
 
 // A slot that is left under a hold is released when the hold is done. After that, a slot is released at once. A second
-// slot replaces the first one.
+// slot replaces the first one. A released slot leaves the hold as it was.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -93,12 +93,19 @@ func TestHold(t *testing.T) {
 	is.Equal(given, "a")
 	slot.Leave(ctx, as("c"))
 	is.Equal(given, "ab")
-	done()
+	slot.Release(ctx)
 	is.Equal(given, "abc")
+	slot.Release(ctx)
 	slot.Leave(ctx, as("d"))
-	is.Equal(given, "abcd")
+	is.Equal(given, "abc")
 	done()
 	is.Equal(given, "abcd")
+	slot.Leave(ctx, as("e"))
+	is.Equal(given, "abcde")
+	done()
+	slot.Release(ctx)
+	slot.Release(t.Context())
+	is.Equal(given, "abcde")
 }
 
 // Whatever calls come and go, no key has more running calls than slots, no slot is lost, and nothing is kept in the

@@ -1,0 +1,181 @@
+package ticketing
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/slot"
+)
+
+// Identify returns the caller of an API key, like [Service.Authenticate], and reads nothing for a key that
+// authenticated here within the last minute. The secret is always verified. The caller of such a key is provisional:
+// it has the company and the grants of then.
+//
+// Each operation reads the company and the key of a provisional caller in its own transaction. If they have changed in
+// any way, it looks up the key as Authenticate does. The error of that look-up is the operation's, such as
+// AUTHENTICATION_FAILED for a revoked key; otherwise the operation runs once more for the caller of now. So a revocation
+// holds from its commit on, as with Authenticate.
+//
+// An error that comes before the transaction depends on what was remembered: that of [Caller.Require], of a malformed
+// argument, and of a request that the host refuses by itself. Call [Service.Confirm] before you report one.
+//
+// Errors: those of Authenticate.
+func (s *Service) Identify(ctx context.Context, key string) (Caller, error) {
+	if err := s.secrets.check(ctx, s); err != nil {
+		return Caller{}, err
+	}
+	id, secret, ok := parseAPIKey(key)
+	if !ok {
+		return Caller{}, errAuthenticationFailed
+	}
+	if known, ok := s.knownKeys.get(id); ok && known.lasts(s.now()) {
+		// A wrong secret is looked up like that of any other key, so it gets the same answer in the same time.
+		if _, current := s.keys.Verify(known.digest, secretDomain, id.String(), secret); current {
+			return known.provisional(secret), nil
+		}
+	}
+	return s.lookUpKey(ctx, id, secret)
+}
+
+// Confirm returns the caller that [Service.Authenticate] returns for the key of a provisional caller, see
+// [Service.Identify]. It looks up the key, unless an operation of this caller has read it already. Any other caller is
+// returned as it is.
+//
+// Errors: those of Authenticate.
+func (s *Service) Confirm(ctx context.Context, caller Caller) (Caller, error) {
+	if caller.provisional == nil {
+		return caller, nil
+	}
+	if confirmed := caller.provisional.confirmed.Load(); confirmed != nil {
+		return *confirmed, nil
+	}
+	return s.confirm(ctx, caller)
+}
+
+// confirm looks up the key of a provisional caller.
+func (s *Service) confirm(ctx context.Context, caller Caller) (Caller, error) {
+	// The look-up may record the use of the key, which takes a slot of the company.
+	slot.Release(ctx)
+	confirmed, err := caller.provisional.lookUp(ctx, s)
+	switch {
+	case err == nil:
+		caller.provisional.confirmed.Store(&confirmed)
+	case errors.Is(err, errAuthenticationFailed):
+		s.knownKeys.forget(caller.keyID)
+	}
+	return confirmed, err
+}
+
+// errOutdatedCaller is the outcome of a call whose provisional caller is not as it was remembered. It never reaches a
+// caller: runCurrent looks up the key.
+var errOutdatedCaller = errors.New("ticketing: the API key or its company has changed")
+
+// runCurrent runs an operation for a caller that has its grant. If the operation finds that a provisional caller is out
+// of date, runCurrent looks up the key, and runs the operation once more for the caller that it finds. The first run
+// has changed nothing.
+func (s *Service) runCurrent(ctx context.Context, caller Caller, grant Grant, run func(Caller) error) error {
+	err := run(caller)
+	if !errors.Is(err, errOutdatedCaller) {
+		return err
+	}
+	s.knownKeys.forget(caller.keyID)
+	confirmed, err := s.confirm(ctx, caller)
+	if err != nil {
+		return err
+	}
+	// The operation was prepared for the company of before.
+	if confirmed.companyID != caller.companyID {
+		return errAuthenticationFailed
+	}
+	if err := confirmed.Require(grant); err != nil {
+		return err
+	}
+	return run(confirmed)
+}
+
+// provisional is what a caller of [Service.Identify] has beside the company and grants that were remembered. All copies
+// of a Caller share it.
+type provisional struct {
+	digest string // of the secret
+	// lookUp looks up the key in a service. It is a function because it needs the secret, which package fmt must not
+	// print.
+	lookUp func(ctx context.Context, s *Service) (Caller, error)
+	// confirmed is the caller of now: what was remembered, once a transaction has found the same, or what a look-up has
+	// found. It is nil before either. A group sets it in another goroutine.
+	confirmed atomic.Pointer[Caller]
+}
+
+// checkProvisional returns errOutdatedCaller if the company and the key of a provisional caller are not as they were
+// remembered. For any other caller it returns nil.
+func (a authority) checkProvisional(c Caller) error {
+	if c.provisional == nil {
+		return nil
+	}
+	if a.company.Status != CompanyActive || a.key.Status != APIKeyActive || a.key.Digest != c.provisional.digest ||
+		!slices.Equal(a.key.Grants, c.grants) {
+		return errOutdatedCaller
+	}
+	if c.provisional.confirmed.Load() == nil {
+		confirmed := c
+		confirmed.provisional = nil
+		c.provisional.confirmed.Store(&confirmed)
+	}
+	return nil
+}
+
+// authoriseRead checks the authority of a provisional caller in the transaction of a read, before anything else is read
+// in it. A read of any other caller reads nothing here.
+func authoriseRead(ctx context.Context, tx driver.ReadTx, caller Caller) error {
+	if caller.provisional == nil {
+		return nil
+	}
+	held, err := authorities(ctx, tx, []Caller{caller})
+	if err != nil {
+		return err
+	}
+	return held[0].checkProvisional(caller)
+}
+
+// knownKeys are the API keys that authenticated lately in this process. Only a successful look-up adds one, so made-up
+// keys do not fill it. What is remembered never allows anything: the transaction of each operation compares it with
+// what is stored.
+//
+// An entry ends when the next use of its key is due to be recorded. So each key is still looked up about once a minute,
+// and its last use and its digest are kept up to date as if nothing was remembered.
+type knownKeys struct{ recent[uuid.UUID, knownKey] }
+
+// knownKey is a key as a look-up has found it. Its digest is one of the first secret key.
+type knownKey struct {
+	caller       Caller
+	digest       string
+	since, until time.Time
+}
+
+// add remembers a key that was found at a time, and replaces what was remembered of it.
+func (k *knownKeys) add(caller Caller, digest string, at, until time.Time) {
+	// The recorded use may be of a process whose clock is ahead.
+	if latest := at.Add(lastUseInterval); until.After(latest) {
+		until = latest
+	}
+	if at.Before(until) {
+		k.put(caller.keyID, knownKey{caller: caller, digest: digest, since: at, until: until})
+	}
+}
+
+// lasts reports whether the entry is still good. If the clock was set back it is not.
+func (k knownKey) lasts(at time.Time) bool { return !at.Before(k.since) && at.Before(k.until) }
+
+// provisional returns a new caller with what was remembered. The secret was verified.
+func (k knownKey) provisional(secret []byte) Caller {
+	caller := k.caller
+	caller.provisional = &provisional{digest: k.digest, lookUp: func(ctx context.Context, s *Service) (Caller, error) {
+		return s.lookUpKey(ctx, k.caller.keyID, secret)
+	}}
+	return caller
+}
