@@ -84,6 +84,7 @@ func (s *Service) ValidateAdmission(
 func newScans(s *Service, g Grouping) *operation[scan, TicketValidation] {
 	op := &operation[scan, TicketValidation]{
 		name: opValidate, grant: GrantTicketValidate, apply: s.scanAdmissions, replay: replayScans,
+		hasFact: func(v *TicketValidation) bool { return v.Outcome == OutcomeAdmitted },
 	}
 	return op.grouped(s, g, 0, func(scan) int { return 1 })
 }

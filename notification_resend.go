@@ -70,7 +70,7 @@ func (o Operator) ResendNotification(ctx context.Context, orderID uuid.UUID, rec
 	if err != nil {
 		return Notification{}, err
 	}
-	o.s.Wake()
+	o.s.wakeFor(driver.DueWork{Kind: driver.WorkMail, CompanyID: made.CompanyID})
 	return showNotification(made, o.s.now()), nil
 }
 
@@ -408,7 +408,9 @@ func (r *resender) resendBatch(ctx context.Context, batch []driver.Order) error 
 	// The counts are added after the commit, so a run that is repeated does not count twice.
 	r.result.Made += made
 	r.result.Skipped += len(batch) - made
-	r.o.s.Wake()
+	if made > 0 {
+		r.o.s.wakeFor(driver.DueWork{Kind: driver.WorkMail, CompanyID: r.companyID})
+	}
 	return nil
 }
 

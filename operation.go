@@ -27,6 +27,8 @@ type operation[P, R any] struct {
 	apply func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) error
 	// replay sets the results of calls whose key is spent, from the records that their first calls left.
 	replay func(ctx context.Context, tx driver.ReadTx, calls []*call[P, R]) error
+	// hasFact reports whether a fact was written with a new result; nil: with none.
+	hasFact func(result *R) bool
 	// kept is called with each new result of a transaction after its commit; nil: with none.
 	kept func(ctx context.Context, result *R)
 	// lanes group the calls; nil: each call has a transaction of its own. weight is what a call adds to the weight of
@@ -216,24 +218,31 @@ func (o *operation[P, R]) run(
 		return nil
 	}
 	if err == nil && begun {
-		// The commit may have written facts, which need not wait for the next poll.
-		s.Wake()
+		s.commits.send()
 		o.report(ctx, s, calls)
 	}
 	return err
 }
 
-// report calls kept with the new results of a committed transaction. In a transaction of the host's nothing is
-// committed yet.
+// report calls kept with the new results of a committed transaction, and has their facts dispatched. In a transaction
+// of the host's nothing is committed yet.
 func (o *operation[P, R]) report(ctx context.Context, s *Service, calls []*call[P, R]) {
-	if o.kept == nil || s.bound {
+	if s.bound {
 		return
 	}
+	var due []driver.DueWork
 	for _, c := range calls {
-		if c.err == nil && c.earlier.Digest == "" {
+		if c.err != nil || c.earlier.Digest != "" {
+			continue
+		}
+		if o.kept != nil {
 			o.kept(ctx, &c.result)
 		}
+		if o.hasFact != nil && o.hasFact(&c.result) {
+			due = append(due, driver.DueWork{Kind: driver.WorkDispatch, CompanyID: c.caller.companyID})
+		}
 	}
+	s.wakeFor(due...)
 }
 
 // decide sets the outcome of every call within a transaction, in the order that the contract gives refusals: authority,

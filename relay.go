@@ -25,7 +25,8 @@ const (
 	factBatch   = 200              // the most facts in one transaction
 
 	lookBatch = 1000 // the most items of each kind that one look for work returns
-	// lookGap is the shortest time between two looks for work, so that commits in quick succession share one.
+	// lookGap is the shortest time between two looks for work, and between two rounds of hints, so that commits in quick
+	// succession share one.
 	lookGap     = 10 * time.Millisecond
 	dispatchers = 4 // how many companies are dispatched at a time: one that waits for its gate delays no other
 	claimers    = 2 // how many companies' deliveries are claimed at a time
@@ -61,6 +62,7 @@ func (s *Service) Run(ctx context.Context) error {
 	works.Go(func() { s.repeat(ctx, pruneInterval, "prune", s.prune) })
 	works.Go(func() { s.repeat(ctx, countInterval, "count orders", s.countDue) })
 	works.Go(func() { w.watch(ctx) })
+	works.Go(func() { w.follow(ctx) })
 	// Several loops each, so that a company whose gate is held exclusively does not stop the others.
 	for range dispatchers {
 		works.Go(func() { s.serve(ctx, w.dispatchQueue, "dispatch facts", w.dispatch) })
@@ -137,16 +139,25 @@ func (s *Service) report(ctx context.Context, what string, err error) {
 	}
 }
 
-// Wake signals [Service.Run] in the same process that there is work. The service calls it after its own commits. A host
-// calls it after committing a transaction of its own ([Service.WithStore]); without that the work is found at the next
-// [Config.PollInterval]. It never blocks. The channel has room for one signal, which stands for all commits until the
-// worker looks.
+// Wake has [Service.Run] in the same process look for work at once. A host calls it after committing a transaction of
+// its own ([Service.WithStore]); without that the work is found at the next [Config.PollInterval]. The service's own
+// commits need no call. It never blocks. One look serves all calls before it.
 func (s *Service) Wake() {
 	s.commits.send()
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// wakeFor has [Service.Run] in the same process do work that a commit of this service made due, without looking for it.
+// Since is not set. It never blocks. On a bound service it does nothing: nothing is committed yet.
+func (s *Service) wakeFor(work ...driver.DueWork) {
+	if s.bound || len(work) == 0 || s.hints.add(work) {
+		return
+	}
+	// Too much to remember; one look finds all of it.
+	s.Wake()
 }
 
 // endDue ends the events whose scheduled end has passed.

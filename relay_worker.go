@@ -2,6 +2,8 @@ package ticketing
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 // worker finds the work that waits in the store and distributes it to the loops of [Service.Run]. It keeps no state
 // that matters: whatever is lost with the process is found again in the store.
 //
-// Commits of this process, poll intervals and timers only decide when it looks. What it finds decides what is done, so
-// a lost signal costs a delay of one interval.
+// Commits of this process name the work that they made due (see [Service.wakeFor]), and only the rest is looked for.
+// Claims and locks decide what is done, so a lost signal costs a delay of one interval.
 type worker struct {
 	s                           *Service
 	deliverer                   *deliverer            // nil: this process sends no webhooks
@@ -41,26 +43,28 @@ func (s *Service) newWorker() *worker {
 	return w
 }
 
-// watch looks for work in the store: at every poll interval, after a commit of this process, and when the wait of a
-// delivery that this process tried is over. One query finds work of every kind, so an idle service asks little.
+// watch looks for work in the store: at every poll interval, at a call of [Service.Wake], and when the wait of a
+// delivery or mail that this process tried is over. One query finds work of every kind, so an idle service asks little.
 func (w *worker) watch(ctx context.Context) {
 	defer w.timers.stop()
 	ticker := time.NewTicker(w.s.poll)
 	defer ticker.Stop()
 	gap := time.NewTimer(0)
 	defer gap.Stop()
+	look := w.look
 	for {
-		select { // No more often than every lookGap, however many commits there are.
+		select { // No more often than every lookGap, however many signals there are.
 		case <-gap.C:
 		case <-ctx.Done():
 			return
 		}
-		w.s.report(ctx, "look for work", w.look(ctx))
+		w.s.report(ctx, "look for work", look(ctx))
 		gap.Reset(lookGap)
+		look = w.look
 		select {
 		case <-ctx.Done():
 			return
-		// Failing endpoints get their share of deliveries at each interval and not at each look, or commits would
+		// Failing endpoints get their share of deliveries at each interval and not at each look, or other signals would
 		// multiply it.
 		case <-ticker.C:
 			if w.deliverer != nil {
@@ -68,55 +72,98 @@ func (w *worker) watch(ctx context.Context) {
 			}
 		case <-w.s.wake:
 		case <-w.timers.wake:
+			look = w.lookForRetries
 		}
 	}
 }
 
-// look enqueues the work that is due, and records the age of the oldest dispatch or delivery, and that
-// of the oldest mail. It repeats for each kind
-// whose list was full. Enqueuing is not claiming: several processes may enqueue the same company, and the locks and
-// leases of the store decide which of them does the work.
+// follow enqueues the work that commits of this process made due, without asking the store. After each round it waits
+// for lookGap, so that facts of commits in quick succession share a dispatch. A slow look does not hold it up.
+func (w *worker) follow(ctx context.Context) {
+	gap := time.NewTimer(0)
+	defer gap.Stop()
+	for {
+		select {
+		case <-gap.C:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-w.s.hints.ready:
+		case <-ctx.Done():
+			return
+		}
+		for _, work := range w.s.hints.take() {
+			w.enqueue(work)
+		}
+		gap.Reset(lookGap)
+	}
+}
+
+// look enqueues all work that is due. It records the age of the oldest dispatch or delivery, and that of the oldest
+// mail. Work that came and was done between two looks is in neither age.
 func (w *worker) look(ctx context.Context) error {
-	asked := []driver.DueWork{{Kind: driver.WorkDispatch}}
+	asked := []driver.WorkKind{driver.WorkDispatch}
 	if w.s.onFact != nil {
-		asked = append(asked, driver.DueWork{Kind: driver.WorkPublish})
-	}
-	if w.deliverer != nil {
-		asked = append(asked, driver.DueWork{Kind: driver.WorkDeliver})
-	}
-	if w.mails != nil {
-		asked = append(asked, driver.DueWork{Kind: driver.WorkMail})
+		asked = append(asked, driver.WorkPublish)
 	}
 	now := w.s.now()
-	// A backlog of zero means that nothing is due.
-	oldest, oldestMail := now, now
+	oldest, err := w.enqueueDue(ctx, now, append(asked, w.retried()...))
+	if err != nil {
+		return err
+	}
+	if w.deliverer != nil {
+		// The publishing of facts is not part of the backlog of webhooks.
+		since := earlier(oldest[driver.WorkDispatch], oldest[driver.WorkDeliver])
+		w.s.telemetry.backlog.Record(ctx, now.Sub(since).Seconds())
+	}
+	if w.mails != nil {
+		w.s.telemetry.mailBacklog.Record(ctx, now.Sub(oldest[driver.WorkMail]).Seconds())
+		w.s.telemetry.mailServer(ctx, w.mails.waiting())
+	}
+	return nil
+}
+
+// lookForRetries enqueues the deliveries and mails that are due.
+func (w *worker) lookForRetries(ctx context.Context) error {
+	_, err := w.enqueueDue(ctx, w.s.now(), w.retried())
+	return err
+}
+
+// retried returns the kinds of work that this process tries again.
+func (w *worker) retried() (kinds []driver.WorkKind) {
+	if w.deliverer != nil {
+		kinds = append(kinds, driver.WorkDeliver)
+	}
+	if w.mails != nil {
+		kinds = append(kinds, driver.WorkMail)
+	}
+	return kinds
+}
+
+// enqueueDue enqueues the work of some kinds that is due now. It repeats for each kind whose list was full. It returns
+// since when the oldest work of each kind has been due: now, if none is.
+func (w *worker) enqueueDue(
+	ctx context.Context, now time.Time, kinds []driver.WorkKind,
+) (map[driver.WorkKind]time.Time, error) {
+	oldest := make(map[driver.WorkKind]time.Time, len(kinds))
+	asked := make([]driver.DueWork, len(kinds))
+	for i, kind := range kinds {
+		oldest[kind], asked[i] = now, driver.DueWork{Kind: kind}
+	}
 	// A kind whose list was full is asked for again, after its last item.
 	for len(asked) > 0 {
 		due, err := w.s.dueWork(ctx, driver.WorkQuery{At: now, After: asked, Limit: lookBatch})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		// A list that is shorter than its limit holds all that is due of its kind.
 		counts, last := make(map[driver.WorkKind]int), make(map[driver.WorkKind]driver.DueWork)
 		for _, work := range due {
 			counts[work.Kind]++
 			last[work.Kind] = work
-			switch work.Kind {
-			case driver.WorkDispatch:
-				oldest = earlier(oldest, work.Since)
-				w.dispatchQueue.add(work.CompanyID)
-			case driver.WorkPublish:
-				// The publishing of facts is not part of the backlog of webhooks.
-				w.publishQueue.add(work.CompanyID)
-			case driver.WorkMail:
-				oldestMail = earlier(oldestMail, work.Since)
-				w.mails.claimQueue.add(work.CompanyID)
-			case driver.WorkDeliver:
-				oldest = earlier(oldest, work.Since)
-				w.deliverer.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
-			// They have loops of their own.
-			case driver.WorkPrune, driver.WorkPruneFacts, driver.WorkPruneMail, driver.WorkCount:
-			}
+			oldest[work.Kind] = earlier(oldest[work.Kind], work.Since)
+			w.enqueue(work)
 		}
 		asked = asked[:0]
 		for kind, count := range counts {
@@ -125,14 +172,29 @@ func (w *worker) look(ctx context.Context) error {
 			}
 		}
 	}
-	if w.deliverer != nil {
-		w.s.telemetry.backlog.Record(ctx, now.Sub(oldest).Seconds())
+	return oldest, nil
+}
+
+// enqueue gives work to the loop that does it, unless this process does not do work of its kind. Enqueuing is not
+// claiming: several processes may enqueue the same company, and the locks and leases of the store decide which of them
+// does the work.
+func (w *worker) enqueue(work driver.DueWork) {
+	switch work.Kind {
+	case driver.WorkDispatch:
+		w.dispatchQueue.add(work.CompanyID)
+	case driver.WorkPublish:
+		w.publishQueue.add(work.CompanyID)
+	case driver.WorkMail:
+		if w.mails != nil {
+			w.mails.claimQueue.add(work.CompanyID)
+		}
+	case driver.WorkDeliver:
+		if w.deliverer != nil {
+			w.deliverer.waiting(driver.WebhookEndpointRef{CompanyID: work.CompanyID, Number: work.Endpoint})
+		}
+	// They have loops of their own.
+	case driver.WorkPrune, driver.WorkPruneFacts, driver.WorkPruneMail, driver.WorkCount:
 	}
-	if w.mails != nil {
-		w.s.telemetry.mailBacklog.Record(ctx, now.Sub(oldestMail).Seconds())
-		w.s.telemetry.mailServer(ctx, w.mails.waiting())
-	}
-	return nil
 }
 
 // earlier returns the earlier of two times.
@@ -272,11 +334,55 @@ const (
 	maxTimers = 10_000
 )
 
+// maxHints is how many hints wait for a worker. At one more, the worker looks for all work instead.
+const maxHints = 1000
+
+// workHints are the work that commits of this process made due, each once, until a worker takes them. It is safe for
+// concurrent use. A look finds the same work. So hints may be lost, and their number is bounded, also while no worker
+// runs.
+type workHints struct {
+	ready chan struct{} // signals that there are hints
+
+	mu   sync.Mutex
+	work map[driver.DueWork]bool
+}
+
+func newWorkHints() workHints {
+	return workHints{ready: make(chan struct{}, 1), work: make(map[driver.DueWork]bool)}
+}
+
+// add adds work, whose Since is zero. It reports false, and forgets all hints, if there are too many.
+func (h *workHints) add(work []driver.DueWork) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, one := range work {
+		h.work[one] = true
+	}
+	if len(h.work) > maxHints {
+		clear(h.work)
+		return false
+	}
+	select {
+	case h.ready <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take returns the hints and forgets them.
+func (h *workHints) take() []driver.DueWork {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	work := slices.Collect(maps.Keys(h.work))
+	clear(h.work)
+	return work
+}
+
 // wakeTimers wakes the worker at set times, so that a retry does not wait for the next poll. A value on wake says that
 // at least one of these times has come. Signals coalesce, since wake has a buffer of one. It is safe for concurrent
 // use. The poll finds the same work later. So timers may be lost, and their number is bounded.
 type wakeTimers struct {
-	// wake is read by the worker, which then looks for due work.
+	// wake is read by the worker, which then looks for deliveries and mails that are due.
 	wake chan struct{}
 
 	// The lock mu guards the fields below. The timers are by step, counted in steps from the Unix epoch.

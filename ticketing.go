@@ -136,6 +136,7 @@ type Service struct {
 	lastUse     lastUseThrottle // of API keys
 	sessionUse  lastUseThrottle
 	wake        chan struct{} // nil on a bound service: nothing runs in the background
+	hints       workHints
 	published   publishedParts
 	checkouts   *operation[CheckoutParams, Order]
 	scans       *operation[scan, TicketValidation]
@@ -196,7 +197,9 @@ type Config struct {
 	// between facts is not defined. After an error the fact is published again about half a minute later. Defaults to
 	// none.
 	OnFact func(ctx context.Context, fact Fact) error
-	// PollInterval is how often [Service.Run] looks for work that other processes left. Defaults to 600 ms.
+	// PollInterval is how often [Service.Run] looks for work in the store: what other processes left, and what failed.
+	// Work that its own process commits need not wait for it. Metrics of the age of what waits are as of the last look.
+	// Defaults to 600 ms.
 	PollInterval time.Duration
 	// Sender posts webhooks: package delivery has one. Defaults to none: [Service.Run] then makes the deliveries, and
 	// they wait for a process that has a sender.
@@ -342,7 +345,7 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{wake: make(chan struct{}, 1), choices: choices{
+	s := &Service{wake: make(chan struct{}, 1), hints: newWorkHints(), choices: choices{
 		clock: c.Clock, newID: c.NewID, rand: c.Rand, log: c.Logger, onFact: c.OnFact, poll: c.PollInterval, keys: keys,
 		seals: seals, signers: signersOf(c.SecretKeys), telemetry: observed, sender: c.Sender, onExhausted: c.OnExhausted,
 		webhookRetention: c.WebhookRetention, factRetention: c.FactRetention, privateHooks: c.AllowPrivateWebhooks,

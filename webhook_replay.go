@@ -88,7 +88,7 @@ func (o Operator) ReplayDelivery(ctx context.Context, id uuid.UUID) (WebhookDeli
 	if err != nil {
 		return WebhookDelivery{}, err
 	}
-	o.s.Wake()
+	o.s.wakeFor(workOf(made))
 	return showDelivery(made, o.s.now()), nil
 }
 
@@ -363,8 +363,15 @@ func (r *replayer) replayBatch(ctx context.Context, deliveries []driver.Delivery
 	// The counts are added after the commit, so a run that is repeated does not count twice.
 	r.result.Replayed += len(made)
 	r.result.Skipped += len(deliveries) - len(made)
-	r.o.s.Wake()
+	for _, d := range made {
+		r.o.s.wakeFor(workOf(d))
+	}
 	return nil
+}
+
+// workOf returns the work that a new delivery makes due.
+func workOf(d driver.Delivery) driver.DueWork {
+	return driver.DueWork{Kind: driver.WorkDeliver, CompanyID: d.CompanyID, Endpoint: d.Endpoint}
 }
 
 // audited returns what the audit log keeps of a batch: the filter and the number of deliveries. The deliveries

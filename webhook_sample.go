@@ -109,7 +109,7 @@ func (o Operator) TriggerWebhook(ctx context.Context, companyID uuid.UUID, event
 	if err != nil {
 		return WebhookEvent{}, err
 	}
-	o.s.Wake()
+	o.s.wakeFor(driver.DueWork{Kind: driver.WorkDispatch, CompanyID: companyID})
 	// The event is rendered from the fact that was just kept: endpoints receive the same bytes.
 	var shown WebhookEvent
 	err = o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
