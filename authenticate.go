@@ -225,7 +225,7 @@ func (t *lastUseThrottle) end(id uuid.UUID, at time.Time, kept bool) {
 // recordings of a flood of requests do not use up the connections. It waits no longer than lastUsePatience: a read must
 // not become slow with a busy database.
 //
-// It returns the time until which no use of the key needs to be recorded. That is the zero time if another call records.
+// It returns the time until which no use of the key needs to be recorded: the zero time if another call records it.
 func (s *Service) recordLastUse(ctx context.Context, use driver.APIKeyUse) (until time.Time) {
 	if !s.lastUse.begin(use.ID, use.UsedAt) {
 		return time.Time{}

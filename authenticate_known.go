@@ -19,8 +19,8 @@ import (
 //
 // Each operation reads the company and the key of a provisional caller in its own transaction. If they have changed in
 // any way, it looks up the key as Authenticate does. The error of that look-up is the operation's, such as
-// AUTHENTICATION_FAILED for a revoked key; otherwise the operation runs once more for the caller of now. So a revocation
-// holds from its commit on, as with Authenticate.
+// AUTHENTICATION_FAILED for a revoked key. Without an error the operation runs once more, for the caller of now. So a
+// revocation holds from its commit on, as with Authenticate.
 //
 // An error that comes before the transaction depends on what was remembered: that of [Caller.Require], of a malformed
 // argument, and of a request that the host refuses by itself. Call [Service.Confirm] before you report one.

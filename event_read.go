@@ -47,7 +47,9 @@ func (s *Service) ListEvents(ctx context.Context, caller Caller, filter EventFil
 		return Page[Event]{}, err
 	}
 	var page Page[Event]
-	err = s.readPage(ctx, "events.list", caller, GrantEventRead, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
+	err = s.readPage(ctx, "events.list", caller, GrantEventRead, func(
+		ctx context.Context, tx driver.ReadTx,
+	) (lines int, err error) {
 		events, err := tx.ListEvents(ctx, driver.EventQuery{
 			CompanyID: caller.companyID, Status: filter.Status, After: list.after, Limit: list.limit,
 		})

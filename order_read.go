@@ -58,7 +58,9 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 		return Page[Order]{}, err
 	}
 	var page Page[Order]
-	err = s.readPage(ctx, "orders.list", caller, GrantOrderRead, func(ctx context.Context, tx driver.ReadTx) (lines int, err error) {
+	err = s.readPage(ctx, "orders.list", caller, GrantOrderRead, func(
+		ctx context.Context, tx driver.ReadTx,
+	) (lines int, err error) {
 		records, err := tx.ListOrders(ctx, driver.OrderQuery{
 			CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, After: list.after, Limit: list.limit,
 		})

@@ -72,7 +72,9 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 		tiers[i] = line.Tier
 	}
 	var prices driver.PriceList
-	err := s.read(ctx, "quotes.create", caller, GrantInventoryRead, func(ctx context.Context, tx driver.ReadTx) (err error) {
+	err := s.read(ctx, "quotes.create", caller, GrantInventoryRead, func(
+		ctx context.Context, tx driver.ReadTx,
+	) (err error) {
 		// Status and prices come from one statement, so a quote never has the prices of a moment at which the event was
 		// not on sale.
 		prices, err = tx.PriceList(ctx, driver.EventRef{CompanyID: caller.companyID, ID: params.EventID}, tiers)

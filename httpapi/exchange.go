@@ -112,7 +112,8 @@ func recovered(value any, err *error) {
 // request, and so does the grant.
 func (x *exchange) confirm(ctx context.Context, refusal error) (result, error) {
 	if errors.Is(refusal, ticketing.CodeAuthenticationFailed) {
-		return result{}, refusal // The key was looked up.
+		x.caller = ticketing.Caller{} // The key was looked up, and is nobody's.
+		return result{}, refusal
 	}
 	remembered := x.caller
 	caller, err := x.api.svc.Confirm(ctx, remembered)
@@ -130,7 +131,7 @@ func (x *exchange) confirm(ctx context.Context, refusal error) (result, error) {
 	return result{}, refusal
 }
 
-// perform checks the grant, reads the request and runs the operation. It turns a panic into an error, which is a refusal
+// perform checks the grant, reads the request and runs the operation. It turns a panic into an error, which run treats
 // like any other.
 func (x *exchange) perform(ctx context.Context) (res result, err error) {
 	defer func() { recovered(recover(), &err) }()
