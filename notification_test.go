@@ -186,8 +186,11 @@ func TestMailSaysWhatHoldsWhenItIsSent(t *testing.T) {
 		svc := mailing(t, shop, server)
 		event := sellable(t, shop)
 		order := shop.Sell(t, event, "VIP", 1)
+		// The notification is made before the changes, by another process. A fact is published after that.
 		shop.Work(t)
-		_, err := shop.Staff.UpdateBranding(t.Context(), shop.Company.ID,
+		_, err := shop.Facts.Wait(t.Context(), 3)
+		is.NoErr(err)
+		_, err = shop.Staff.UpdateBranding(t.Context(), shop.Company.ID,
 			ticketing.UpdateBrandingParams{BrandName: of("New")})
 		is.NoErr(err)
 		patch(t, shop, event, ticketing.UpdateEventParams{Venue: of("Another hall")})

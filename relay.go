@@ -176,7 +176,8 @@ var errNoSender = errors.New("ticketing: there is no Config.Sender")
 //
 // If the context ends, it starts no further attempt, waits for those in flight and returns the context's error. It does
 // not call [Config.OnFact]. Without an OnFact it marks facts as handled, as every process does. SendWebhooks shares no
-// queue with a Run of the same process. The locks and leases of the store divide the work between them.
+// queue with a Run of the same process. The locks and leases of the store divide the work between them, so facts that
+// another one is dispatching are left to it.
 func (s *Service) SendWebhooks(ctx context.Context) (int, error) {
 	if s.bound {
 		return 0, errBoundRun

@@ -395,7 +395,8 @@ var errNoMailer = errors.New("ticketing: there is no Config.Mailer")
 // SendMails does once what [Service.Run] does continuously for ticket mails. It is for a host that does not call Run,
 // such as a scheduled job. It makes the notifications of all sales, and sends these and everything else that was due
 // when it began. It returns how many mails it handed to [Config.Mailer], after all of them have ended. A mail that
-// failed is due again later.
+// failed is due again later. Facts that another process is dispatching at that time are left to it: a later call sends
+// their mails, unless that process does.
 //
 // If the mail server cannot be used, it tries one mail and returns an error that wraps [ErrMailServer]. If the context
 // ends, it starts no further mail, waits for those that it has begun and returns the context's error. Like
