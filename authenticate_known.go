@@ -102,10 +102,10 @@ func (s *Service) runCurrent(ctx context.Context, caller Caller, grant Grant, ru
 // provisional is what a caller of [Service.Identify] has beside the company and grants that were remembered. All copies
 // of a Caller share it.
 type provisional struct {
-	digest string // of the secret
-	// lookUp looks up the key in a service. It is a function because it needs the secret, which package fmt must not
-	// print.
-	lookUp func(ctx context.Context, s *Service) (Caller, error)
+	// hasDigest reports whether a digest is the one that was remembered. lookUp looks up the key in a service. Both are
+	// functions because package fmt would print the digest and the secret even through a pointer.
+	hasDigest func(digest string) bool
+	lookUp    func(ctx context.Context, s *Service) (Caller, error)
 	// confirmed is the caller of now: what was remembered, once a transaction has found the same, or what a look-up has
 	// found. It is nil before either. A group sets it in another goroutine.
 	confirmed atomic.Pointer[Caller]
@@ -117,7 +117,7 @@ func (a authority) checkProvisional(c Caller) error {
 	if c.provisional == nil {
 		return nil
 	}
-	if a.company.Status != CompanyActive || a.key.Status != APIKeyActive || a.key.Digest != c.provisional.digest ||
+	if a.company.Status != CompanyActive || a.key.Status != APIKeyActive || !c.provisional.hasDigest(a.key.Digest) ||
 		!slices.Equal(a.key.Grants, c.grants) {
 		return errOutdatedCaller
 	}
@@ -174,8 +174,11 @@ func (k knownKey) lasts(at time.Time) bool { return !at.Before(k.since) && at.Be
 // provisional returns a new caller with what was remembered. The secret was verified.
 func (k knownKey) provisional(secret []byte) Caller {
 	caller := k.caller
-	caller.provisional = &provisional{digest: k.digest, lookUp: func(ctx context.Context, s *Service) (Caller, error) {
-		return s.lookUpKey(ctx, k.caller.keyID, secret)
-	}}
+	caller.provisional = &provisional{
+		hasDigest: func(digest string) bool { return digest == k.digest },
+		lookUp: func(ctx context.Context, s *Service) (Caller, error) {
+			return s.lookUpKey(ctx, k.caller.keyID, secret)
+		},
+	}
 	return caller
 }

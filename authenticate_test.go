@@ -173,6 +173,10 @@ func FuzzAuthenticate(f *testing.F) {
 		if want := text == key.Key; (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}
+		// The true key is remembered by now.
+		if _, identified := svc.Identify(t.Context(), text); !errors.Is(identified, err) {
+			t.Errorf("%q: %v, and not %v", text, identified, err)
+		}
 		if err != nil && !errors.Is(err, ticketing.CodeAuthenticationFailed) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -183,31 +187,34 @@ func TestTheLastUseOfAKeyIsKeptToTheMinute(t *testing.T) {
 	t.Parallel()
 	onEnvs(t, func(t *testing.T, e *env) {
 		is := is.New(t)
-		company := e.verified(t)
-		key := e.issue(t, company)
-		lastUse := func() time.Time {
-			keys, err := e.staff.ListAPIKeys(t.Context(), company)
-			is.NoErr(err)
-			if keys[0].LastUsedAt == nil {
-				return time.Time{}
+		for _, authenticate := range []func(context.Context, string) (ticketing.Caller, error){e.Authenticate, e.Identify} {
+			company := e.verified(t)
+			key := e.issue(t, company)
+			lastUse := func() time.Time {
+				keys, err := e.staff.ListAPIKeys(t.Context(), company)
+				is.NoErr(err)
+				if keys[0].LastUsedAt == nil {
+					return time.Time{}
+				}
+				return keys[0].LastUsedAt.Time
 			}
-			return keys[0].LastUsedAt.Time
-		}
-		_, err := e.Authenticate(t.Context(), key.Key[:46]+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
-		is.Equal(code(err), ticketing.CodeAuthenticationFailed)
-		is.Equal(lastUse(), time.Time{}) // a wrong secret is not a use of the key
-		for _, step := range []struct {
-			advance time.Duration
-			want    time.Time
-		}{
-			{0, opening},
-			{time.Minute - time.Millisecond, opening},
-			{time.Millisecond, opening.Add(time.Minute)},
-		} {
-			e.clock.advance(step.advance)
-			_, err := e.Authenticate(t.Context(), key.Key)
-			is.NoErr(err)
-			is.Equal(lastUse(), step.want)
+			_, err := authenticate(t.Context(), key.Key[:46]+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+			is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+			is.Equal(lastUse(), time.Time{}) // a wrong secret is not a use of the key
+			first := e.clock.now()
+			for _, step := range []struct {
+				advance time.Duration
+				want    time.Time
+			}{
+				{0, first},
+				{time.Minute - time.Millisecond, first},
+				{time.Millisecond, first.Add(time.Minute)},
+			} {
+				e.clock.advance(step.advance)
+				_, err := authenticate(t.Context(), key.Key)
+				is.NoErr(err)
+				is.Equal(lastUse(), step.want)
+			}
 		}
 	})
 }
@@ -242,7 +249,7 @@ func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
 			for range 32 {
 				all.Go(func() {
 					for range 4 {
-						if _, err := svc.Authenticate(t.Context(), key.Key); err != nil {
+						if _, err := svc.Identify(t.Context(), key.Key); err != nil {
 							t.Error(err)
 						}
 					}
@@ -254,6 +261,8 @@ func TestABusyKeyCostsOneWriteAMinute(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(keys[0].LastUsedAt.Time, opening.Add(time.Duration(minute)*time.Minute))
 			e.clock.advance(59_999 * time.Millisecond)
+			_, err = svc.Identify(t.Context(), key.Key)
+			is.NoErr(err)
 			_, err = svc.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
 			is.Equal(counting.updates.Load(), int64(minute+1))
@@ -287,12 +296,14 @@ func TestABusyDatabaseDoesNotStopAReader(t *testing.T) {
 		for range 3 {
 			_, err := svc.Authenticate(t.Context(), key.Key)
 			is.NoErr(err)
+			_, err = svc.Identify(t.Context(), key.Key)
+			is.NoErr(err)
 		}
 		is.Equal(stuck.updates, 1) // after a failure there is no further attempt for a while
 		is.True(strings.Contains(e.log.String(), key.ID.String()))
 		is.True(!strings.Contains(e.log.String(), key.Key[46:]))
 		e.clock.advance(10 * time.Second)
-		_, err := svc.Authenticate(t.Context(), key.Key)
+		_, err := svc.Identify(t.Context(), key.Key)
 		is.NoErr(err)
 		is.Equal(stuck.updates, 2)
 		e.store = free

@@ -499,6 +499,40 @@ func TestServiceInATransactionLeavesWorkAlone(t *testing.T) {
 	})
 }
 
+// TestServiceInATransactionRemembersNoKeys checks that a service in a transaction reads the key of each caller there, also
+// of one that the service itself remembers. What it finds in a transaction that is rolled back was never so.
+func TestServiceInATransactionRemembersNoKeys(t *testing.T) {
+	t.Parallel()
+	onHosts(t, func(t *testing.T, h *host) {
+		is := is.New(t)
+		event := h.Event(t)
+		_, err := h.Authenticate(t.Context(), h.APIKey)
+		is.NoErr(err)
+		remembered, err := h.Identify(t.Context(), h.APIKey)
+		is.NoErr(err)
+		undo := errors.New("undo")
+		is.Equal(h.within(t.Context(), func(ctx context.Context, _ bun.Tx, svc *ticketing.Service) error {
+			_, err := svc.Identify(ctx, h.APIKey)
+			is.NoErr(err)
+			_, err = svc.GetEvent(ctx, remembered, event.ID)
+			is.NoErr(err)
+			_, err = svc.As(ticketing.Staff("test")).RevokeAPIKey(ctx, remembered.KeyID())
+			is.NoErr(err)
+			_, err = svc.Identify(ctx, h.APIKey)
+			is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+			_, err = svc.GetEvent(ctx, remembered, event.ID)
+			is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+			_, err = svc.Checkout(ctx, remembered, h.Key(), h.basket(1))
+			is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+			return undo
+		}), undo)
+		_, err = h.GetEvent(t.Context(), remembered, event.ID)
+		is.NoErr(err)
+		_, err = h.Checkout(t.Context(), remembered, h.Key(), h.basket(1))
+		is.NoErr(err)
+	})
+}
+
 // TestHostsDoNotOversell checks that concurrent sales of hosts' transactions and of the service itself sell each
 // admission once, and that every ledger chain stays unbroken.
 func TestHostsDoNotOversell(t *testing.T) {
