@@ -252,7 +252,8 @@ func TestConfirmLooksUpOnce(t *testing.T) {
 	})
 }
 
-// TestACallerShowsNoSecret checks that whoever prints or logs a caller sees neither the secret of its key nor the digest.
+// TestACallerShowsNoSecret checks that neither the secret of a key nor its digest is in what is printed or logged of a
+// caller.
 func TestACallerShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
