@@ -38,7 +38,7 @@ func benchPlaces() []benchPlace {
 		}},
 		{"sqlite", func(t *testing.T) (*shell, func() []string) {
 			t.Helper()
-			sh := newShell(t)
+			sh := newShellWithoutFile(t)
 			return sh.with("TICKETING_DATABASE", "sqlite:"+filepath.Join(sh.dir, "t.db")), func() []string {
 				return inFolder(t, sh.dir)
 			}

@@ -134,14 +134,26 @@ func (s *shell) operator() ticketing.Operator {
 	return op
 }
 
-// newShell returns a shell whose database exists. On PostgreSQL it already has its tables, since creating them takes
-// longer than most tests.
+// newShell returns a shell whose database already has its tables, since creating them takes longer than most tests. On
+// SQLite it also has its secret key.
 func newShell(t *testing.T) *shell {
+	t.Helper()
+	sh := newShellWithoutFile(t)
+	if !testdb.OnPostgres() {
+		path := filepath.Join(sh.dir, "t.db")
+		testdb.SQLiteFile(t, path)
+		must(t, os.WriteFile(path+".key", []byte(strings.Repeat("30", 32)+"\n"), 0o600))
+	}
+	return sh
+}
+
+// newShellWithoutFile is like newShell, but on SQLite neither the database nor its secret key exists.
+func newShellWithoutFile(t *testing.T) *shell {
 	t.Helper()
 	return newShellOn(t, testdb.DSN)
 }
 
-// newEmptyShell returns a shell whose database has no tables.
+// newEmptyShell returns a shell whose database has no tables. On SQLite it does not exist.
 func newEmptyShell(t *testing.T) *shell {
 	t.Helper()
 	return newShellOn(t, pgtest.Database)

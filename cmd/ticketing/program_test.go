@@ -293,7 +293,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	did := sh.run()
 	is.Equal(did.status, 2)
 	is.Equal(did.stdout, "")

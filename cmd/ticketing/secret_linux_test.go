@@ -44,7 +44,7 @@ func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 				t.Skip("only root gives files away")
 			}
 			is := is.New(t)
-			sh := newShell(t)
+			sh := newShellWithoutFile(t)
 			sh.object("company", "create", "--name", "Lagos Live")
 			path := filepath.Join(sh.dir, "t.db.key")
 			key, err := os.ReadFile(path)
@@ -66,7 +66,7 @@ func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 func TestSecretKeyIsNotMadeThroughALink(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	elsewhere := filepath.Join(t.TempDir(), "chosen")
 	is.NoErr(os.Symlink(elsewhere, filepath.Join(sh.dir, "t.db.key")))
 	code, message := sh.refusal("company", "create", "--name", "Lagos Live")
@@ -82,7 +82,7 @@ func TestSecretKeyIsNotMadeThroughALink(t *testing.T) {
 func TestSecretKeyMayHaveASecondName(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
 	path := filepath.Join(sh.dir, "t.db.key")
 	is.NoErr(os.Link(path, path+".backup"))

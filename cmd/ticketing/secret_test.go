@@ -20,7 +20,7 @@ import (
 func TestSecretKeyIsMadeNextToTheDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
 	path := filepath.Join(sh.dir, "t.db.key")
 	info, err := os.Stat(path)
@@ -45,7 +45,7 @@ func TestSecretKeyIsMadeNextToTheDatabase(t *testing.T) {
 func TestSecretKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	const commands = 4
 	outcomes := make([]outcome, commands)
 	var all sync.WaitGroup
@@ -64,7 +64,7 @@ func TestSecretKeyIsMadeOnce(t *testing.T) {
 func TestWrongSecretKeyIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
 	other := strings.Repeat("ab", 32)
 	for _, args := range [][]string{
@@ -87,7 +87,7 @@ func TestEqualSecretKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	key := strings.Repeat("ab", 32)
-	code, message := newShell(t).refusal("migrate", "--secret-key", key+","+key)
+	code, message := newShellWithoutFile(t).refusal("migrate", "--secret-key", key+","+key)
 	is.Equal(code, "SECRET_KEY")
 	is.True(!strings.Contains(message, key))
 }
@@ -96,7 +96,7 @@ func TestEqualSecretKeys(t *testing.T) {
 func TestSecretKeysRotate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
 	kept, err := os.ReadFile(filepath.Join(sh.dir, "t.db.key"))
 	is.NoErr(err)
@@ -117,7 +117,7 @@ func TestSecretKeyOfBankAccountsIsGivenUp(t *testing.T) {
 	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	company := sh.object("company", "create", "--name", "Lagos Live")["id"].(string)
 	sh.bank(company)
 	kept, err := os.ReadFile(filepath.Join(sh.dir, "t.db.key"))
@@ -147,7 +147,7 @@ func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 	leftOut(t)
 	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	company := sh.object("company", "create", "--name", "Lagos Live")["id"].(string)
 	receiver := ticketingtest.NewWebhooks(t)
 	endpoint := sh.hooked(company, receiver, "balance.low")["id"].(string)
@@ -198,7 +198,7 @@ func TestSecretKeyFileIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			sh := newShell(t)
+			sh := newShellWithoutFile(t)
 			sh.object("company", "create", "--name", "Lagos Live")
 			path := filepath.Join(sh.dir, "t.db.key")
 			key, err := os.ReadFile(path)
@@ -221,7 +221,7 @@ func TestSecretKeyFileIsRefused(t *testing.T) {
 func TestSecretsInFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	file := func(name, text string) string {
 		path := filepath.Join(sh.dir, name)
 		must(t, os.WriteFile(path, []byte(text), 0o600))

@@ -169,7 +169,7 @@ func TestServeOnATakenPort(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	is.NoErr(err)
 	defer func() { is.NoErr(listener.Close()) }()
-	sh := newShell(t)
+	sh := newShellWithoutFile(t)
 	for _, command := range []string{"serve", "demo"} {
 		did := sh.run(command, "--addr", listener.Addr().String())
 		is.Equal(did.status, 1)

@@ -50,10 +50,6 @@ func SQLite(tb testing.TB) *store.Store {
 // SQLiteDSN returns the DSN of a new file with the tables of this version.
 func SQLiteDSN(tb testing.TB) string {
 	tb.Helper()
-	file, err := theSQLite()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	folder, err := os.MkdirTemp(scratch.Folder(), "ticketing-sqlite-") //nolint:usetesting // It may be in memory.
 	if err != nil {
 		tb.Fatal(err)
@@ -64,15 +60,25 @@ func SQLiteDSN(tb testing.TB) string {
 		}
 	})
 	path := filepath.Join(folder, "ticketing.db")
+	SQLiteFile(tb, path)
+	return "sqlite:" + path
+}
+
+// SQLiteFile makes a database file with the tables of this version at a path.
+func SQLiteFile(tb testing.TB, path string) {
+	tb.Helper()
+	file, err := theSQLite()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	if err := os.WriteFile(path, file, ownersAlone); err != nil {
 		tb.Fatal(err)
 	}
-	return "sqlite:" + path
 }
 
 const ownersAlone = 0o600
 
-// theSQLite returns the content of such a file, which is migrated once and copied.
+// theSQLite returns the content of a file with the tables of this version, which is migrated once and copied.
 var theSQLite = sync.OnceValues(func() (file []byte, err error) {
 	folder, err := os.MkdirTemp(scratch.Folder(), "ticketing-sqlite-")
 	if err != nil {
