@@ -37,7 +37,7 @@ var errBoundRun = errors.New("ticketing: a service that is bound to a transactio
 //     transaction again.
 //   - [Service.Run] of the original service publishes facts after the commit, and the host calls [Service.Wake] of that
 //     service. Run of this one fails.
-//   - [Service.Authenticate] does not record the time of use.
+//   - [Service.Authenticate] does not record the time of use, and [Service.Identify] reads each key.
 func (s *Service) WithStore(bound driver.Store) *Service {
 	within := &Service{choices: s.choices, bound: true}
 	within.use(hostsStore{bound})

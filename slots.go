@@ -254,8 +254,8 @@ func (u *unknownKeys) pass(ctx context.Context) (end func(genuine bool), err err
 // before it is looked up. A known id is looked up first, and takes a slot only if its key turns out to be wrong: a real
 // id with made-up secrets is as slow as a made-up id.
 //
-// What is remembered decides only about the slot. Each call reads the key from the store, so a revoked key fails at
-// once.
+// What is remembered here decides only about the slot. Each call reads the key from the store, so a revoked key fails
+// at once.
 func (s *Service) limitUnknownKey(
 	ctx context.Context, id uuid.UUID, authenticate func(context.Context) (Caller, error),
 ) (caller Caller, err error) {

@@ -470,3 +470,26 @@ func TestAServerThatRemembersKeysAnswersAlike(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOutdatedKeyWaitsForNoSlot checks that a company with one slot gets it for both runs of an operation whose key
+// has changed since the server met it.
+func TestAnOutdatedKeyWaitsForNoSlot(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	w := newTwin(t, true)
+	w.config.CompanySlots = 1
+	w.open()
+	place := w.place()
+	for _, path := range []string{"/orders", "/events/" + place.event, "/events?nonsense=1"} {
+		key := w.issue(ticketing.AllGrants())
+		first, _, _ := w.send(key.Key, apiRequest{method: http.MethodGet, path: "/orders"})
+		is.Equal(first.status, http.StatusOK)
+		_, err := w.service(masterKeys[1], masterKeys[0]).Authenticate(t.Context(), key.Key)
+		is.NoErr(err)
+		second, log, lookUps := w.send(key.Key, apiRequest{method: http.MethodGet, path: path})
+		is.Equal(second.status >= 500, false)
+		is.Equal(lookUps, int64(1))
+		is.Equal(strings.Count(log, "\n"), 1) // Its use is recorded.
+		w.revoke(key.ID)
+	}
+}
