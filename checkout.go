@@ -66,8 +66,8 @@ func (s *Service) Checkout(ctx context.Context, caller Caller, key string, param
 // operation that sells (section 4.7, rule 1).
 func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
 	op := &operation[CheckoutParams, Order]{
-		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell, replay: replayOrders,
-		hasFact: func(*Order) bool { return true },
+		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell,
+		reads: s.announceTerms, replay: replayOrders, hasFact: func(*Order) bool { return true },
 	}
 	if s.telemetry.measures {
 		op.kept = s.telemetry.sold

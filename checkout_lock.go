@@ -17,10 +17,7 @@ func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls
 	refs := make([]driver.SaleTermsRef, len(calls))
 	for i, c := range calls {
 		// The branding is the company's current version, which the gate guards like the rest.
-		refs[i] = driver.SaleTermsRef{
-			EventRef:        driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID},
-			BrandingVersion: c.company.BrandingVersion,
-		}
+		refs[i] = termsRef(c, c.company.BrandingVersion)
 	}
 	// One statement returns all terms of the group: a statement more is a message more in every sale.
 	found, err := tx.SaleTerms(ctx, distinct(refs), at)
@@ -48,10 +45,94 @@ func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls
 	return nil
 }
 
-// lockStock locks the oldest open batches that cover what the group wants from each stock key, and no more: a tier may
-// have thousands of batches. Two processes that sell from one stock key wait for each other here, which prevents
+// termsRef names the terms of a checkout, with a version of the company's branding.
+func termsRef(c *checkoutCall, brandingVersion int64) driver.SaleTermsRef {
+	return driver.SaleTermsRef{
+		EventRef:        driver.EventRef{CompanyID: c.ref.CompanyID, ID: c.params.EventID},
+		BrandingVersion: brandingVersion,
+	}
+}
+
+// announceTerms announces the read of readTerms. The versions of the brandings are not known yet, so it assumes those of
+// the companies' last sales in this process.
+func (s *Service) announceTerms(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) {
+	refs := make([]driver.SaleTermsRef, len(calls))
+	for i, c := range calls {
+		version, known := s.brandingVersions.get(c.ref.CompanyID)
+		if !known {
+			return
+		}
+		refs[i] = termsRef(c, version)
+	}
+	_, _ = tx.SaleTerms(ctx, distinct(refs), at)
+}
+
+// rememberBrandings remembers the versions that announceTerms assumes.
+func (s *Service) rememberBrandings(calls []*checkoutCall) {
+	for _, c := range calls {
+		current := c.company.BrandingVersion
+		if version, known := s.brandingVersions.get(c.company.ID); known && version != current {
+			s.brandingVersions.forget(c.company.ID)
+		}
+		s.brandingVersions.add(c.company.ID, current)
+	}
+}
+
+// lock locks the stock and then the wallets of the group.
+//
+// It locks the oldest open batches that cover what the group wants from each stock key, and no more: a tier may have
+// thousands of batches. Two processes that sell from one stock key wait for each other here, which prevents
 // overselling.
-func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
+//
+// Both wallets of every company are locked last. From here to the commit every other sale of these companies waits, so
+// nothing that waits for another lock may follow. A wallet comes with its last entry, read under the same lock. isUsable
+// compares the two.
+func (st *sale) lock(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
+	queries := stockQueries(calls)
+	refs := make([]driver.WalletRef, 0, 2*len(calls))
+	for _, c := range calls {
+		refs = append(refs, driver.WalletRefs(c.company.ID)...)
+	}
+	refs = distinct(refs)
+	// The store locks by key whatever the order of refs, so groups of several companies never deadlock here. If a stock
+	// key has too few admissions, all of its batches are returned. The checkouts that still fit are sold.
+	batches, wallets, err := lockSale(ctx, tx, queries, refs)
+	if err != nil {
+		return err
+	}
+	st.stock = make(map[stockKey][]*driver.Batch, len(queries))
+	for i := range batches {
+		b := &batches[i]
+		from := stockKey{driver.EventRef{CompanyID: b.CompanyID, ID: b.EventID}, b.Tier, b.UnitPrice}
+		// The store returns batches by position, so each list is oldest first.
+		st.stock[from] = append(st.stock[from], b)
+	}
+	st.wallets = make(map[driver.WalletRef]*driver.LockedWallet, len(refs))
+	for i, ref := range refs {
+		st.wallets[ref] = &wallets[i]
+	}
+	return nil
+}
+
+// lockSale locks stock and then wallets, in one message where the store can.
+func lockSale(
+	ctx context.Context, tx driver.Tx, queries []driver.StockQuery, refs []driver.WalletRef,
+) ([]driver.Batch, []driver.LockedWallet, error) {
+	if locker, ok := tx.(driver.SaleLocker); ok {
+		return locker.LockSale(ctx, queries, refs)
+	}
+	// Stock is locked before wallets, as in the lock order of [driver.Store]. So a refund, which may need both, waits for
+	// a sale or goes first.
+	batches, err := tx.LockStock(ctx, queries)
+	if err != nil {
+		return nil, nil, err
+	}
+	wallets, err := tx.LockWallets(ctx, refs)
+	return batches, wallets, err
+}
+
+// stockQueries returns what the group wants from each stock key.
+func stockQueries(calls []*checkoutCall) []driver.StockQuery {
 	wanted := make(map[stockKey]int)
 	var queries []driver.StockQuery
 	for _, c := range calls {
@@ -71,40 +152,7 @@ func (st *sale) lockStock(ctx context.Context, tx driver.Tx, calls []*checkoutCa
 			queries[i].Quantity += int64(line.Quantity)
 		}
 	}
-	// If a stock key has too few admissions, all of its batches are returned. The checkouts that still fit are sold.
-	batches, err := tx.LockStock(ctx, queries)
-	if err != nil {
-		return err
-	}
-	st.stock = make(map[stockKey][]*driver.Batch, len(wanted))
-	for i := range batches {
-		b := &batches[i]
-		from := stockKey{driver.EventRef{CompanyID: b.CompanyID, ID: b.EventID}, b.Tier, b.UnitPrice}
-		// The store returns batches by position, so each list is oldest first.
-		st.stock[from] = append(st.stock[from], b)
-	}
-	return nil
-}
-
-// lockWallets locks both wallets of every company in the group. From here to the commit every other sale of these
-// companies waits, so nothing that waits for another lock may follow. A wallet comes with its last entry, read under
-// the same lock. isUsable compares the two.
-func (st *sale) lockWallets(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
-	refs := make([]driver.WalletRef, 0, 2*len(calls))
-	for _, c := range calls {
-		refs = append(refs, driver.WalletRefs(c.company.ID)...)
-	}
-	refs = distinct(refs)
-	// The store locks by key whatever the order of refs, so groups of several companies never deadlock here.
-	locked, err := tx.LockWallets(ctx, refs)
-	if err != nil {
-		return err
-	}
-	st.wallets = make(map[driver.WalletRef]*driver.LockedWallet, len(refs))
-	for i, ref := range refs {
-		st.wallets[ref] = &locked[i]
-	}
-	return nil
+	return queries
 }
 
 // settleTimes sets the time of each company's sales. Times along a ledger never decrease. If the clock is before the

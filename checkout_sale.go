@@ -82,17 +82,13 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 	if err := state.readTerms(ctx, tx, at, calls); err != nil {
 		return err
 	}
+	s.rememberBrandings(calls)
 	// Only calls that can still succeed may lock stock and wallets.
 	calls = openCalls(calls)
 	if len(calls) == 0 {
 		return nil
 	}
-	// Stock is locked before wallets, as in the lock order of [driver.Store]. So a refund, which may need both, waits
-	// for a sale or goes first.
-	if err := state.lockStock(ctx, tx, calls); err != nil {
-		return err
-	}
-	if err := state.lockWallets(ctx, tx, calls); err != nil {
+	if err := state.lock(ctx, tx, calls); err != nil {
 		return err
 	}
 	// The time of a sale depends on the last entries of its wallets, which are known only under their locks.

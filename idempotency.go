@@ -89,11 +89,7 @@ func (o *operation[P, R]) replaySpent(ctx context.Context, tx driver.Tx, calls [
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	refs := make([]driver.IdempotencyKey, len(calls))
-	for i, c := range calls {
-		refs[i] = c.ref
-	}
-	earlier, err := tx.Results(ctx, refs)
+	earlier, err := tx.Results(ctx, refsOf(calls))
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type operation[P, R any] struct {
 	// apply decides the calls and writes what the accepted ones change. It sets the err of each refused call, and the
 	// result and the record of each accepted one. An error that it returns fails the whole transaction.
 	apply func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) error
+	// reads announces what apply reads first, for [driver.BeginOptions]; nil: nothing.
+	reads func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R])
 	// replay sets the results of calls whose key is spent, from the records that their first calls left.
 	replay func(ctx context.Context, tx driver.ReadTx, calls []*call[P, R]) error
 	// hasFact reports whether a fact was written with a new result; nil: with none.
@@ -197,6 +199,7 @@ func (o *operation[P, R]) run(
 	// The transaction may run again, so everything that it must not repeat is done before it: the clock is read once.
 	in := o.beginOptions(calls)
 	in.LockTimeout = patience
+	in.Reads = func(ctx context.Context, tx driver.Tx) { o.announce(ctx, tx, at, calls) }
 	begun := false
 	err := store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		inFlight, err := tx.Begin(ctx, in)
@@ -282,11 +285,7 @@ func (o *operation[P, R]) decide(
 // and one that comes later waits for this transaction.
 func (o *operation[P, R]) authorise(ctx context.Context, tx driver.ReadTx, at time.Time, calls []*call[P, R]) error {
 	// One read serves the whole group, also when its calls are of several companies.
-	callers := make([]Caller, len(calls))
-	for i, c := range calls {
-		callers[i] = c.caller
-	}
-	held, err := authorities(ctx, tx, callers)
+	held, err := authorities(ctx, tx, callersOf(calls))
 	if err != nil {
 		return err
 	}
@@ -316,6 +315,32 @@ func (o *operation[P, R]) beginOptions(calls []*call[P, R]) driver.BeginOptions 
 		return driver.BeginOptions{Exclusive: companies, Keys: claims}
 	}
 	return driver.BeginOptions{Shared: companies, Keys: claims}
+}
+
+// announce makes the reads that decide makes first, as if no call were refused. Where one is, or a key is spent, decide
+// reads again what it needs.
+func (o *operation[P, R]) announce(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) {
+	_, _ = authorities(ctx, tx, callersOf(calls))
+	_, _ = tx.Results(ctx, refsOf(calls))
+	if o.reads != nil {
+		o.reads(ctx, tx, at, calls)
+	}
+}
+
+func callersOf[P, R any](calls []*call[P, R]) []Caller {
+	callers := make([]Caller, len(calls))
+	for i, c := range calls {
+		callers[i] = c.caller
+	}
+	return callers
+}
+
+func refsOf[P, R any](calls []*call[P, R]) []driver.IdempotencyKey {
+	refs := make([]driver.IdempotencyKey, len(calls))
+	for i, c := range calls {
+		refs[i] = c.ref
+	}
+	return refs
 }
 
 // openCalls returns the calls that have no refusal yet.

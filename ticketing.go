@@ -127,10 +127,12 @@ type Service struct {
 	unknownKeys *unknownKeys
 	knownKeys   knownKeys
 	rates       rateCache
-	floats      lowFloatCache
-	sold        platformPastCache
-	commits     commitSignal
-	refusals    refusals
+	// brandingVersions are those of the companies' last sales: see announceTerms.
+	brandingVersions recent[uuid.UUID, int64]
+	floats           lowFloatCache
+	sold             platformPastCache
+	commits          commitSignal
+	refusals         refusals
 
 	onQueueFull func(operation string)
 	secrets     secretCheck

@@ -10,8 +10,8 @@
 //   - [Store] is what a store implements. Its comment has the promises that every store keeps, and the lock order.
 //   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
 //   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
-//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader] are optional. The contract will grow by
-//     such optional interfaces alone.
+//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer] and [SaleLocker] are optional.
+//     The contract will grow by such optional interfaces, and by optional fields, alone.
 //   - [PurposeOf] returns what a transaction is for.
 //
 // # Names
@@ -170,6 +170,26 @@ type BeginOptions struct {
 	// LockTimeout is how long the update waits for locks before it fails with [ErrBusy]. Zero means the timeout that the
 	// store is configured with.
 	LockTimeout time.Duration
+	// Reads announces the reads that fn makes first, as [Announcer] does. A store may make them in the message that begins
+	// the transaction, after the locks and claims were granted. nil announces none.
+	Reads func(ctx context.Context, tx Tx)
+}
+
+// An Announcer is a transaction that makes several reads in one message. A store whose transactions are not calls
+// each read when it is called.
+type Announcer interface {
+	// Announce calls reads with a transaction that keeps each read and returns zero records. The reads are made together
+	// with the next one. The next call of a method with the arguments of one of them returns what was read then, unless
+	// the transaction wrote or locked something in between. A read that was announced and is not called costs its work,
+	// and changes nothing.
+	Announce(ctx context.Context, reads func(ctx context.Context, tx ReadTx))
+}
+
+// A SaleLocker is a [Tx] that locks the stock and the wallets of sales in one message. A store whose transactions are
+// none locks them by two calls.
+type SaleLocker interface {
+	// LockSale does what [InventoryWriter.LockStock] and then [WalletWriter.LockWallets] do.
+	LockSale(ctx context.Context, queries []StockQuery, wallets []WalletRef) ([]Batch, []LockedWallet, error)
 }
 
 // A DurableStore may outlive its process. If Durable returns true, ticketing.New requires secret keys: with random

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -94,7 +93,7 @@ type seen struct {
 // LastSeen finds when users last used a session. It reads all of their sessions, which are few: an index of the time
 // would cost each use of a session.
 func (s *session) LastSeen(ctx context.Context, users []uuid.UUID) ([]time.Time, error) {
-	scan := func(row *sql.Rows, used *seen) error { return row.Scan((*id)(&used.user), (*moment)(&used.at)) }
+	scan := func(row rowSet, used *seen) error { return row.Scan((*id)(&used.user), (*moment)(&used.at)) }
 	latest := make(map[uuid.UUID]time.Time, len(users))
 	for part := range slices.Chunk(users, maxRows) {
 		found, err := query(ctx, s, "LastSeen", scan,

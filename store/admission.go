@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -10,7 +9,7 @@ import (
 const admissionColumns = `a.company_id, a.order_number, a.line, a.id, a.line_id, a.order_id, a.event_id, a.tier,
 	a.batch, a.title, a.unit_price, a.voided, a.validation_id, a.validated_at, a.location`
 
-func scanAdmission(row *sql.Rows, a *driver.Admission) error {
+func scanAdmission(row rowSet, a *driver.Admission) error {
 	return row.Scan((*id)(&a.CompanyID), &a.OrderNumber, &a.Line, (*id)(&a.ID), (*id)(&a.LineID), (*id)(&a.OrderID),
 		(*id)(&a.EventID), &a.Tier, &a.Batch, &a.Title, (*int64)(&a.UnitPrice), &a.Voided, (*id)(&a.ValidationID),
 		(*moment)(&a.ValidatedAt), &a.Location)

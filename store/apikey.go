@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -41,7 +40,7 @@ type directoryModel struct {
 	CompanyID uuid.UUID
 }
 
-func scanAPIKey(row *sql.Rows, k *driver.APIKey) error {
+func scanAPIKey(row rowSet, k *driver.APIKey) error {
 	return row.Scan((*id)(&k.CompanyID), (*id)(&k.ID), &k.Name, (*texts[driver.Grant])(&k.Grants),
 		(*string)(&k.Status), &k.Digest, (*id)(&k.PredecessorID), (*moment)(&k.CreatedAt), (*moment)(&k.LastUsedAt),
 		(*moment)(&k.RevokedAt))
@@ -53,7 +52,7 @@ func (s *session) FindAPIKeys(ctx context.Context, keys []uuid.UUID) ([]driver.A
 	return findByRefs(keys, func(k driver.APIKey) uuid.UUID { return k.ID },
 		func(keys []uuid.UUID) ([]driver.APIKey, error) {
 			if s.store.Grouping().ByCompany {
-				scan := func(row *sql.Rows, company *uuid.UUID) error { return row.Scan((*id)(company)) }
+				scan := func(row rowSet, company *uuid.UUID) error { return row.Scan((*id)(company)) }
 				companies, err := query(ctx, s, "FindAPIKeys", scan,
 					"SELECT DISTINCT company_id FROM ticketing_api_key_directory WHERE ?", inIDs("id", keys))
 				if err != nil || len(companies) == 0 {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"math"
 	"time"
 
@@ -70,7 +69,7 @@ func (s *session) NewestAudit(ctx context.Context, companies []uuid.UUID) ([]dri
 		companyID uuid.UUID
 		at        driver.Position
 	}
-	scan := func(row *sql.Rows, n *newest) error {
+	scan := func(row rowSet, n *newest) error {
 		return row.Scan((*id)(&n.companyID), (*moment)(&n.at.At), (*id)(&n.at.ID))
 	}
 	found, err := findByRefs(companies, func(n newest) uuid.UUID { return n.companyID },

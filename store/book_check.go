@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/google/uuid"
 
@@ -13,7 +12,7 @@ const bookCheckColumns = "company_id, verified_at, entries, problems"
 
 // BookChecks finds the last verification of the books of companies.
 func (s *session) BookChecks(ctx context.Context, companies []uuid.UUID) ([]driver.BookCheck, error) {
-	scan := func(row *sql.Rows, c *driver.BookCheck) error {
+	scan := func(row rowSet, c *driver.BookCheck) error {
 		return row.Scan((*id)(&c.CompanyID), (*moment)(&c.VerifiedAt), &c.Entries, &c.Problems)
 	}
 	return findByRefs(companies, func(c driver.BookCheck) uuid.UUID { return c.CompanyID },

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 
@@ -24,7 +23,7 @@ func upTo(last int64) int64 {
 
 // ListSoldOrders returns orders, by number, without their buyers.
 func (s *session) ListSoldOrders(ctx context.Context, ask driver.SoldQuery) ([]driver.Order, error) {
-	scan := func(row *sql.Rows, o *driver.Order) error {
+	scan := func(row rowSet, o *driver.Order) error {
 		o.CompanyID = ask.CompanyID
 		return row.Scan(&o.Number, (*id)(&o.ID), (*id)(&o.EventID), (*string)(&o.Status), (*int64)(&o.Gross),
 			(*int64)(&o.Commission), (*id)(&o.RateID), &o.Branding, (*int64)(&o.FloatBefore),
@@ -41,7 +40,7 @@ func (s *session) ListSoldOrders(ctx context.Context, ask driver.SoldQuery) ([]d
 func (s *session) ListSoldAdmissions(
 	ctx context.Context, ask driver.SoldQuery,
 ) ([]driver.Admission, error) {
-	scan := func(row *sql.Rows, a *driver.Admission) error {
+	scan := func(row rowSet, a *driver.Admission) error {
 		a.CompanyID = ask.CompanyID
 		return row.Scan(&a.OrderNumber, &a.Line, (*id)(&a.ID), (*id)(&a.OrderID), (*id)(&a.EventID), &a.Tier, &a.Batch,
 			(*int64)(&a.UnitPrice), &a.Voided, (*id)(&a.ValidationID), (*moment)(&a.ValidatedAt))
@@ -56,7 +55,7 @@ func (s *session) ListSoldAdmissions(
 
 // ListSubjects returns the spent idempotency keys of an operation that had an outcome, with their subjects, by key.
 func (s *session) ListSubjects(ctx context.Context, ask driver.SubjectQuery) ([]driver.KeySubject, error) {
-	scan := func(row *sql.Rows, k *driver.KeySubject) error { return row.Scan(&k.Key, (*id)(&k.Subject)) }
+	scan := func(row rowSet, k *driver.KeySubject) error { return row.Scan(&k.Key, (*id)(&k.Subject)) }
 	return query(ctx, s, "ListSubjects", scan,
 		`SELECT key, subject FROM ticketing_idempotency_keys
 		WHERE company_id = ? AND operation = ? AND key > ? AND outcome = ? ORDER BY key LIMIT ?`,
@@ -66,7 +65,7 @@ func (s *session) ListSubjects(ctx context.Context, ask driver.SubjectQuery) ([]
 // UnindexedOrders finds orders without an entry in the index of buyers. A subquery that returns a value is run for each
 // order, by the key of the entry. For NOT EXISTS the planner of PostgreSQL may read all entries of the company.
 func (s *session) UnindexedOrders(ctx context.Context, ask driver.UnindexedQuery) ([]uuid.UUID, error) {
-	scan := func(row *sql.Rows, order *uuid.UUID) error { return row.Scan((*id)(order)) }
+	scan := func(row rowSet, order *uuid.UUID) error { return row.Scan((*id)(order)) }
 	return query(ctx, s, "UnindexedOrders", scan,
 		`SELECT o.id FROM ticketing_orders o
 		WHERE o.company_id = ? AND o.number > ? AND o.number <= ? AND o.confirmed_at < ? AND (
@@ -86,7 +85,7 @@ func booksTables() []string {
 
 // OrphanCompanies returns the company ids in the records of the books that belong to no company.
 func (s *session) OrphanCompanies(ctx context.Context, limit int) ([]uuid.UUID, error) {
-	scan := func(row *sql.Rows, stray *uuid.UUID) error { return row.Scan((*id)(stray)) }
+	scan := func(row rowSet, stray *uuid.UUID) error { return row.Scan((*id)(stray)) }
 	var strays []uuid.UUID
 	for _, table := range booksTables() {
 		found, err := query(ctx, s, "OrphanCompanies", scan,

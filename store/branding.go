@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +13,7 @@ import (
 const brandingColumns = `company_id, version, brand_name, logo_url, primary_color, accent_color, checkout_footer,
 	ticket_footer, email_footer, support_email, created_at`
 
-func scanBranding(row *sql.Rows, b *driver.Branding) error {
+func scanBranding(row rowSet, b *driver.Branding) error {
 	return row.Scan((*id)(&b.CompanyID), &b.Version, &b.BrandName, &b.LogoURL, &b.PrimaryColor, &b.AccentColor,
 		&b.CheckoutFooter, &b.TicketFooter, &b.EmailFooter, &b.SupportEmail, (*moment)(&b.CreatedAt))
 }

@@ -42,9 +42,14 @@ func find[M, R any](
 	ctx context.Context, s *session, name string, record func(M) R, query *bun.SelectQuery,
 ) ([]R, error) {
 	var models []M
-	err := s.read(ctx, name, s.store.modelStatement(query.Model(&models)), func(rows *sql.Rows) error {
+	if s.announcing {
+		return nil, nil
+	}
+	statement := s.store.modelStatement(query.Model(&models))
+	s.keep(name, statement)
+	err := s.readNow(ctx, name, statement, func(rows rowSet) error {
 		models = nil
-		return s.store.models.ScanRows(ctx, rows, &models)
+		return s.store.models.ScanRows(ctx, rows.(*sql.Rows), &models) //nolint:forcetypeassert // It was not joined.
 	})
 	if err != nil || len(models) == 0 {
 		return nil, err
@@ -66,7 +71,7 @@ func (s *session) newSelect() *bun.SelectQuery { return s.store.models.NewSelect
 
 // count counts the rows of a query.
 func (s *session) count(ctx context.Context, name string, query *bun.SelectQuery) (int, error) {
-	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
+	scan := func(row rowSet, count *int) error { return row.Scan(count) }
 	return firstRow(fetch(ctx, s, name, scan, s.store.modelStatement(query.ColumnExpr("count(*)"))))
 }
 
@@ -149,7 +154,7 @@ func (tx *transaction) prune(
 	ctx context.Context, name, table, key string, companyID uuid.UUID, limit int,
 	selection func(rows *bun.SelectQuery) *bun.SelectQuery,
 ) (int, error) {
-	scan := func(row *sql.Rows, one *int) error { return row.Scan(one) }
+	scan := func(row rowSet, one *int) error { return row.Scan(one) }
 	gone, err := prunedRows(ctx, tx, name, pruning{
 		table: table, key: key, order: key, companyID: companyID, limit: limit, returning: "1", selection: selection,
 	}, scan)
@@ -171,7 +176,7 @@ type pruning struct {
 // prunedRows removes rows and scans the removed ones. They are selected once: PostgreSQL reads MATERIALIZED, and SQLite
 // runs the subquery of an IN once if it depends on nothing. The planner does not see the limit, as in LeaseFacts.
 func prunedRows[R any](
-	ctx context.Context, tx *transaction, name string, p pruning, scan func(*sql.Rows, *R) error,
+	ctx context.Context, tx *transaction, name string, p pruning, scan func(rowSet, *R) error,
 ) ([]R, error) {
 	from := p.table + " AS t"
 	if p.index != "" {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 
 const rateColumns = "r.company_id, r.id, r.position, r.value, r.unit, r.effective_from, r.created_at"
 
-func scanRate(row *sql.Rows, r *driver.Rate) error {
+func scanRate(row rowSet, r *driver.Rate) error {
 	var value, unit string
 	err := row.Scan((*id)(&r.CompanyID), (*id)(&r.ID), &r.Position, &value, &unit, (*moment)(&r.EffectiveFrom),
 		(*moment)(&r.CreatedAt))

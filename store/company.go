@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,7 +39,7 @@ func companyModelOf(c driver.Company) *companyModel {
 	}
 }
 
-func scanCompany(row *sql.Rows, c *driver.Company) error {
+func scanCompany(row rowSet, c *driver.Company) error {
 	v := &c.Verification
 	return row.Scan((*id)(&c.ID), &c.Name, (*string)(&c.Status), (*string)(&v.Status), (*moment)(&v.ApprovalExpiresAt),
 		(*moment)(&v.GraceUntil), &v.Reason, &c.BrandingVersion, &c.WebhookEndpoints, (*moment)(&c.CreatedAt),

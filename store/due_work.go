@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"strconv"
@@ -170,7 +169,7 @@ func (w workScan) outputColumns() string {
 // DueWork returns which companies and endpoints have due work, by kind, company and endpoint. A distributed engine
 // cannot step across its nodes, so it runs the plain query.
 func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.DueWork, error) {
-	scan := func(row *sql.Rows, d *driver.DueWork) error {
+	scan := func(row rowSet, d *driver.DueWork) error {
 		err := row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
 		if d.Kind == driver.WorkCount {
 			d.Since = time.Time{}
@@ -213,7 +212,7 @@ func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit in
 	if len(kinds) == 0 {
 		return nil, nil
 	}
-	scan := func(row *sql.Rows, w *driver.Waiting) error {
+	scan := func(row rowSet, w *driver.Waiting) error {
 		var place int
 		return row.Scan(&place, (*int)(&w.Kind), &w.Items, (*moment)(&w.Since))
 	}

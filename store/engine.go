@@ -51,6 +51,8 @@ type traits struct {
 	batchesWrites bool
 	// multiStatement is set if a message may hold further statements next to the one that returns rows.
 	multiStatement bool
+	// joinsReads is set if several reads may be one statement: see readAhead.
+	joinsReads bool
 	// locksBeside is set if a query that joins other tables can lock only the rows of one table, see appendHeads.
 	locksBeside bool
 	// namesCompany is set if a query contains its company as a value. Otherwise the value is hidden from the planner,
@@ -94,8 +96,8 @@ type connections interface {
 	// snapshot returns a connection whose statements all see one moment. release returns it to the pool.
 	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
 	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the options allow.
-	// inFlight reports which of the claims another process holds.
-	begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error)
+	// inFlight reports which of the claims another process holds. It makes the announced reads after that, or none.
+	begin(ctx context.Context, in driver.BeginOptions, reads []*announcedRead) (tx *openTx, inFlight []bool, err error)
 	// identify reads the identity of the store's tables, which bind uses to distinguish them from the tables of any
 	// other store.
 	identify(ctx context.Context) error
@@ -108,7 +110,7 @@ type connections interface {
 	hasMigrations(ctx context.Context, conn bun.IConn) (bool, error)
 	// query runs a statement, calls scan with the rows of its result and closes them. exec returns the number of rows that
 	// a statement wrote.
-	query(ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error) error
+	query(ctx context.Context, conn bun.IConn, statement *builder, scan func(rowSet) error) error
 	exec(ctx context.Context, conn bun.IConn, statement *builder) (int, error)
 	// message returns the text of a finished statement, and the context with which to send it.
 	message(ctx context.Context, statement *builder) (context.Context, string)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +13,7 @@ import (
 const eventColumns = `company_id, id, title, description, status, date, starts_at, ends_at, timezone, location, venue,
 	image_url, organizer_name, category_id, ticket_categories, ends_on, created_at, updated_at`
 
-func scanEvent(row *sql.Rows, e *driver.Event) error {
+func scanEvent(row rowSet, e *driver.Event) error {
 	return row.Scan((*id)(&e.CompanyID), (*id)(&e.ID), &e.Title, &e.Description, (*string)(&e.Status), &e.Date,
 		&e.StartsAt, &e.EndsAt, &e.Timezone, &e.Location, &e.Venue, &e.ImageURL, &e.OrganizerName,
 		(*id)(&e.CategoryID), (*texts[string])(&e.TicketCategories), (*moment)(&e.EndsOn), (*moment)(&e.CreatedAt),
@@ -94,7 +93,7 @@ func (s *session) ListEvents(
 
 // DueEvents returns published events that are due to end, the longest overdue first.
 func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]driver.EventRef, error) {
-	scan := func(row *sql.Rows, ref *driver.EventRef) error {
+	scan := func(row rowSet, ref *driver.EventRef) error {
 		return row.Scan((*id)(&ref.CompanyID), (*id)(&ref.ID))
 	}
 	return query(ctx, s, "DueEvents", scan,

@@ -57,7 +57,7 @@ type recorder struct {
 }
 
 func (r *recorder) query(
-	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
+	ctx context.Context, conn bun.IConn, statement *builder, scan func(rowSet) error,
 ) error {
 	r.remember(statement)
 	return r.engine.query(ctx, conn, statement, scan)

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"time"
@@ -22,7 +21,7 @@ const (
 	free = "dispatched AND NOT handled AND (leased_until IS NULL OR leased_until <= ?)"
 )
 
-func scanFact(row *sql.Rows, f *driver.Fact) error {
+func scanFact(row rowSet, f *driver.Fact) error {
 	return row.Scan((*id)(&f.CompanyID), (*moment)(&f.At), (*id)(&f.ID), (*string)(&f.Type), (*id)(&f.Subject),
 		&f.Endpoints)
 }

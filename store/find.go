@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func recordParts() []recordPart {
 // FindRecords looks for all kinds in one statement. On a distributed engine it runs one statement for each kind, since
 // a statement cannot read tables that are distributed in different ways.
 func (s *session) FindRecords(ctx context.Context, ask driver.RecordQuery) ([]driver.FoundRecord, error) {
-	scan := func(row *sql.Rows, r *driver.FoundRecord) error {
+	scan := func(row rowSet, r *driver.FoundRecord) error {
 		return row.Scan((*string)(&r.Kind), (*id)(&r.CompanyID))
 	}
 	var parts []string

@@ -2,14 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
 const resultColumns = "company_id, operation, key, digest, outcome, subject, body, created_at"
 
-func scanResult(row *sql.Rows, r *driver.IdempotencyResult) error {
+func scanResult(row rowSet, r *driver.IdempotencyResult) error {
 	return row.Scan((*id)(&r.CompanyID), &r.Operation, &r.Key, &r.Digest, &r.Outcome, (*id)(&r.Subject), &r.Body,
 		(*moment)(&r.CreatedAt))
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/google/uuid"
 
@@ -15,7 +14,7 @@ func tierFields(t *driver.Tier) []any {
 	return []any{(*id)(&t.CompanyID), (*id)(&t.EventID), &t.Name, &t.Batches, &t.Total, &t.Cancelled}
 }
 
-func scanTier(row *sql.Rows, t *driver.Tier) error { return row.Scan(tierFields(t)...) }
+func scanTier(row rowSet, t *driver.Tier) error { return row.Scan(tierFields(t)...) }
 
 // amongTiers returns the end of a condition on a company and an event, for the named tiers or for all (nil). It returns
 // false if the list of names is empty, so that no query is needed.
@@ -35,7 +34,7 @@ func (s *session) CountTiers(
 	if !some {
 		return nil, nil
 	}
-	scan := func(row *sql.Rows, t *driver.TierCount) error {
+	scan := func(row rowSet, t *driver.TierCount) error {
 		return row.Scan(append(tierFields(&t.Tier), &t.Available, &t.Paused, (*int64)(&t.LowestPrice))...)
 	}
 	return query(ctx, s, "CountTiers", scan,
@@ -65,7 +64,7 @@ func (s *session) CountEvents(ctx context.Context, events []driver.EventRef) ([]
 
 		companyID uuid.UUID
 	}
-	scan := func(row *sql.Rows, c *count) error {
+	scan := func(row rowSet, c *count) error {
 		return row.Scan((*id)(&c.companyID), (*id)(&c.EventID), &c.Total, &c.Sold, &c.Available, &c.Paused)
 	}
 	counts, err := findByRefs(events, func(c count) driver.EventRef {
@@ -97,7 +96,7 @@ func (s *session) PriceList(
 		status string
 		band   driver.PriceBand
 	}
-	scan := func(rows *sql.Rows, r *row) error {
+	scan := func(rows rowSet, r *row) error {
 		return rows.Scan(&r.status, &r.band.Tier, (*int64)(&r.band.UnitPrice), &r.band.Available)
 	}
 	// The event's row comes first, because no tier has an empty name. With UNION each half is planned on its own.
@@ -128,7 +127,7 @@ func (s *session) PriceList(
 
 // StockTotals reads every batch and admission of a company. It is for verification, not for speed.
 func (s *session) StockTotals(ctx context.Context, companyID uuid.UUID) ([]driver.StockTotal, error) {
-	scan := func(row *sql.Rows, t *driver.StockTotal) error {
+	scan := func(row rowSet, t *driver.StockTotal) error {
 		return row.Scan((*id)(&t.EventID), &t.Tier, &t.Total, &t.Quantity, &t.Sold, &t.Admissions, &t.Restocked)
 	}
 	return query(ctx, s, "StockTotals", scan,

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"embed"
 	"encoding/hex"
 	"fmt"
@@ -182,7 +181,7 @@ func (s *Store) applied(ctx context.Context, conn bun.IConn) (map[string]string,
 	}
 	applied := make(map[string]string)
 	err := s.engine.query(ctx, conn, build(s.engine, "SELECT name, checksum FROM ticketing_migrations"),
-		eachRow(func(row *sql.Rows) error {
+		eachRow(func(row rowSet) error {
 			var name, checksum string
 			err := row.Scan(&name, &checksum)
 			applied[name] = checksum

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"time"
@@ -23,7 +22,7 @@ const (
 	finalNotifications     = "ticketing_notifications_final"
 )
 
-func scanNotification(row *sql.Rows, n *driver.Notification) error {
+func scanNotification(row rowSet, n *driver.Notification) error {
 	return row.Scan((*id)(&n.CompanyID), &n.Number, &n.Copy, (*id)(&n.OrderID), (*id)(&n.EventID), &n.Recipient,
 		(*string)(&n.Status), &n.Reason, (*mailAttempts)(&n.Attempts), (*moment)(&n.DueAt), (*moment)(&n.LeasedUntil),
 		(*moment)(&n.FinishedAt), (*moment)(&n.CreatedAt))
@@ -122,14 +121,14 @@ func (s *session) ListNotifications(
 
 // CountNotifications counts all notifications that match the query.
 func (s *session) CountNotifications(ctx context.Context, ask driver.NotificationQuery) (int, error) {
-	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
+	scan := func(row rowSet, count *int) error { return row.Scan(count) }
 	from, args := s.notificationsOf(ask)
 	return firstRow(query(ctx, s, "CountNotifications", scan, "SELECT count(*)"+from, args...))
 }
 
 // PrunedNotifications returns the number that PruneNotifications keeps.
 func (s *session) PrunedNotifications(ctx context.Context, companyID uuid.UUID) (int64, error) {
-	scan := func(row *sql.Rows, number *int64) error { return row.Scan(number) }
+	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
 	return firstRow(query(ctx, s, "PrunedNotifications", scan,
 		"SELECT number FROM ticketing_notification_prunes WHERE company_id = ?", companyID))
 }
@@ -206,7 +205,7 @@ func (tx *transaction) PruneNotifications(
 	ctx context.Context, companyID uuid.UUID, before time.Time, limit int,
 ) (int, error) {
 	const name = "PruneNotifications"
-	scan := func(row *sql.Rows, number *int64) error { return row.Scan(number) }
+	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
 	numbers, err := prunedRows(ctx, tx, name, pruning{
 		table: "ticketing_notifications", index: finalNotifications, key: "number, copy",
 		order: "finished_at, number, copy", companyID: companyID, limit: limit, returning: "number",

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 const orderColumns = `company_id, number, id, event_id, status, gross, commission, rate_id, branding, float_before,
 	earnings_before, buyer_email, buyer_fullname, buyer_phone, confirmed_at, created_at`
 
-func scanOrder(row *sql.Rows, o *driver.Order) error {
+func scanOrder(row rowSet, o *driver.Order) error {
 	return row.Scan((*id)(&o.CompanyID), &o.Number, (*id)(&o.ID), (*id)(&o.EventID), (*string)(&o.Status),
 		(*int64)(&o.Gross), (*int64)(&o.Commission), (*id)(&o.RateID), &o.Branding, (*int64)(&o.FloatBefore),
 		(*int64)(&o.EarningsBefore), &o.BuyerEmail, &o.BuyerFullname, &o.BuyerPhone, (*moment)(&o.ConfirmedAt),
@@ -110,7 +109,7 @@ func (s *session) orderPart(ask driver.OrderQuery, status driver.OrderStatus) (s
 // indexedOrders returns a page of a buyer's orders. It reads entries of the index from the newest, and looks up the
 // order of each by its number, until the page is full. The other conditions exclude few orders of a buyer.
 func (s *session) indexedOrders(ctx context.Context, ask driver.OrderQuery) ([]driver.Order, error) {
-	scan := func(row *sql.Rows, number *int64) error { return row.Scan(number) }
+	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
 	var found []driver.Order
 	for after, step := upTo(ask.After), max(ask.Limit, 0); len(found) < ask.Limit; step = maxRows {
 		numbers, err := query(ctx, s, "ListOrders", scan,
@@ -144,7 +143,7 @@ func (s *session) indexedOrders(ctx context.Context, ask driver.OrderQuery) ([]d
 	return found, nil
 }
 
-func scanBuyer(row *sql.Rows, b *driver.Buyer) error {
+func scanBuyer(row rowSet, b *driver.Buyer) error {
 	return row.Scan((*id)(&b.CompanyID), &b.Email, &b.Fullname, &b.Phone, (*moment)(&b.CreatedAt),
 		(*moment)(&b.UpdatedAt))
 }

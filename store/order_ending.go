@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -10,7 +9,7 @@ import (
 const orderEndingColumns = `company_id, number, order_id, status, reason, restocked, float_sequence,
 	earnings_sequence, at`
 
-func scanOrderEnding(row *sql.Rows, e *driver.OrderEnding) error {
+func scanOrderEnding(row rowSet, e *driver.OrderEnding) error {
 	return row.Scan((*id)(&e.CompanyID), &e.Number, (*id)(&e.OrderID), (*string)(&e.Status), &e.Reason, &e.Restocked,
 		&e.FloatSequence, &e.EarningsSequence, (*moment)(&e.At))
 }

@@ -229,7 +229,7 @@ func (e *postgresEngine) checkServer(ctx context.Context) error {
 	var conforming, encoding string
 	err := e.query(ctx, e.db, build(e, `SELECT current_setting('server_version_num')::bigint,
 			current_setting('standard_conforming_strings'), current_setting('client_encoding'), coalesce(current_schema(), '')`),
-		eachRow(func(row *sql.Rows) error { return row.Scan(&version, &conforming, &encoding, &e.place) }))
+		eachRow(func(row rowSet) error { return row.Scan(&version, &conforming, &encoding, &e.place) }))
 	if err == nil {
 		e.distributed, err = e.extended(ctx)
 	}
@@ -263,7 +263,7 @@ func (e *postgresEngine) traits() traits {
 		platformSums: sums,
 		prepares:     e.preparing != nil && !e.distributed,
 		migrations:   "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
-		multiStatement: e.multiResult, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
+		multiStatement: e.multiResult, joinsReads: e.multiResult && !e.distributed, locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
 		skipLocked: rowLock + " SKIP LOCKED", byCodePoint: ` COLLATE "C"`,
 		folded: func(column string) string { return "substr(lower(" + column + ` COLLATE "C"), 1, 60)` },
 	}
@@ -326,7 +326,7 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 // query runs a statement. If a read finds its pooled connection dead, it is sent again: after a restart of the
 // database, all idle connections are dead.
 func (e *postgresEngine) query(
-	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
+	ctx context.Context, conn bun.IConn, statement *builder, scan func(rowSet) error,
 ) error {
 	switch {
 	case conn != bun.IConn(e.db):
@@ -359,7 +359,7 @@ func (e *postgresEngine) query(
 
 // queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement.
 // It sends the settings in a message before.
-func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(*sql.Rows) error) error {
+func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(rowSet) error) error {
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; " + e.settings(e.statement, e.patience)
 	conn, err := e.start(ctx, begin, e.patience)
 	if err != nil {
@@ -395,7 +395,7 @@ func (e *postgresEngine) hasMigrations(ctx context.Context, conn bun.IConn) (boo
 	// to_regclass would read the session's cache, which may be older than the wait for the lock of migrations.
 	err := e.query(ctx, conn, build(e, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class
 		WHERE relname = 'ticketing_migrations' AND pg_catalog.pg_table_is_visible(oid))`),
-		eachRow(func(row *sql.Rows) error { return row.Scan(&found) }))
+		eachRow(func(row rowSet) error { return row.Scan(&found) }))
 	return found, err
 }
 

@@ -71,7 +71,7 @@ func (e *postgresEngine) identify(ctx context.Context) error {
 
 // identifyBound returns the identity of the tables that the host's transaction sees.
 func (e *boundPostgres) identifyBound(ctx context.Context) (identity, error) {
-	begun, _, err := e.begin(ctx, driver.BeginOptions{})
+	begun, _, err := e.begin(ctx, driver.BeginOptions{}, nil)
 	if err != nil {
 		return identity{}, e.classify(err)
 	}
@@ -97,12 +97,14 @@ func (e *postgresEngine) readIdentity(ctx context.Context, conn bun.IConn) (iden
 	}
 	var found identity
 	err := e.query(ctx, conn, build(e, "SELECT "+server+", concat_ws(' ', current_database(), min(applied_at), "+table+
-		") FROM ticketing_migrations"), eachRow(func(row *sql.Rows) error { return row.Scan(&found.server, &found.tables) }))
+		") FROM ticketing_migrations"), eachRow(func(row rowSet) error { return row.Scan(&found.server, &found.tables) }))
 	return found, err
 }
 
 // begin sets a savepoint in the transaction and enters the gates.
-func (e *boundPostgres) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
+func (e *boundPostgres) begin(
+	ctx context.Context, in driver.BeginOptions, _ []*announcedRead,
+) (tx *openTx, inFlight []bool, err error) {
 	// Cancelling a statement would abort the host's transaction, so only the lock timeouts end the waiting.
 	unbroken := context.WithoutCancel(ctx)
 	restore, err := e.checkSettings(unbroken)
@@ -145,7 +147,7 @@ func (e *boundPostgres) checkSettings(ctx context.Context) (restore string, err 
 	}, changed...)
 	set := make([]string, len(asked))
 	question := "SELECT current_setting('" + strings.Join(asked, "'), current_setting('") + "')"
-	err = e.query(ctx, e.tx, build(e, question), eachRow(func(row *sql.Rows) error {
+	err = e.query(ctx, e.tx, build(e, question), eachRow(func(row rowSet) error {
 		into := make([]any, len(set))
 		for i := range set {
 			into[i] = &set[i]

@@ -57,10 +57,12 @@ func (e *postgresEngine) claims(refs []driver.IdempotencyKey) []int64 {
 	return numbers
 }
 
-// begin begins a transaction, enters the gates and tries the claims, all in one message.
-func (e *postgresEngine) begin(ctx context.Context, in driver.BeginOptions) (tx *openTx, inFlight []bool, err error) {
+// begin begins a transaction, enters the gates, tries the claims and makes the announced reads, all in one message.
+func (e *postgresEngine) begin(
+	ctx context.Context, in driver.BeginOptions, reads []*announcedRead,
+) (tx *openTx, inFlight []bool, err error) {
 	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
-		conn, answers, err := e.tryBegin(ctx, in, slice, patience)
+		conn, answers, err := e.tryBegin(ctx, in, reads, slice, patience)
 		if err == nil {
 			tx, inFlight = ownTx(conn.Conn, func() { _ = conn.Close() }), answers
 		}
@@ -103,30 +105,27 @@ func (e *postgresEngine) attempt(
 
 // tryBegin is one attempt to begin. It waits for no lock longer than slice.
 func (e *postgresEngine) tryBegin(
-	ctx context.Context, in driver.BeginOptions, slice, patience time.Duration,
+	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, slice, patience time.Duration,
 ) (pooledConn, []bool, error) {
 	// BEGIN does not ask for READ WRITE. A standby refuses that with a SQLSTATE of its own, and a database that an
 	// operator made read-only should stay so.
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
-	locks, returnsRows := e.lockStatement(in)
 	var after string
 	if slice != patience {
-		after = fmt.Sprintf("; SET LOCAL lock_timeout TO %d", max(patience.Milliseconds(), 1))
+		after = fmt.Sprintf("SET LOCAL lock_timeout TO %d", max(patience.Milliseconds(), 1))
 	}
-	if !e.multiResult || !returnsRows {
-		// A driver that returns only the rows of the first statement gets the query in a message of its own.
-		conn, err := e.start(ctx, begin, patience)
-		if err != nil {
-			return pooledConn{}, nil, err
+	var ask func(conn bun.IConn) (inFlight []bool, err error)
+	if e.traits().joinsReads && !e.rowGates {
+		ask = e.askJoined(ctx, in, reads, begin, after)
+	} else {
+		locks, returnsRows := e.lockStatement(in)
+		if !e.multiResult || !returnsRows {
+			return e.beginAlone(ctx, begin, locks, after, returnsRows, len(in.Keys), patience)
 		}
-		inFlight, err := e.ask(ctx, conn, locks, returnsRows, len(in.Keys))
-		if err == nil && after != "" {
-			_, err = conn.ExecContext(ctx, after[2:])
+		if after != "" {
+			after = "; " + after
 		}
-		if err != nil {
-			e.abandon(ctx, conn)
-		}
-		return conn, inFlight, err
+		ask = func(conn bun.IConn) ([]bool, error) { return e.ask(ctx, conn, begin+locks+after, true, len(in.Keys)) }
 	}
 	retried := false
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
@@ -134,7 +133,7 @@ func (e *postgresEngine) tryBegin(
 		if err != nil {
 			return pooledConn{}, nil, err
 		}
-		inFlight, err := e.ask(ctx, conn, begin+locks+after, true, len(in.Keys))
+		inFlight, err := ask(conn)
 		if err == nil && retried && slices.Contains(inFlight, true) {
 			err = &transientError{errNotOver} // It may be this call's own claim, on the lost connection.
 		}
@@ -148,6 +147,112 @@ func (e *postgresEngine) tryBegin(
 	}
 }
 
+// beginAlone begins in several messages: for a driver that returns only the rows of a message's first statement, and
+// for locks that return none.
+func (e *postgresEngine) beginAlone(
+	ctx context.Context, begin, locks, after string, returnsRows bool, claims int, patience time.Duration,
+) (pooledConn, []bool, error) {
+	conn, err := e.start(ctx, begin, patience)
+	if err != nil {
+		return pooledConn{}, nil, err
+	}
+	inFlight, err := e.ask(ctx, conn, locks, returnsRows, claims)
+	if err == nil && after != "" {
+		_, err = conn.ExecContext(ctx, after)
+	}
+	if err != nil {
+		e.abandon(ctx, conn)
+	}
+	return conn, inFlight, err
+}
+
+// askJoined returns a function that sends the message which begins a transaction, takes the locks and makes the
+// announced reads. The reads come after the locks, so they see what was committed when those were granted.
+func (e *postgresEngine) askJoined(
+	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, begin, after string,
+) func(conn bun.IConn) (inFlight []bool, err error) {
+	message, returnsClaims := e.lockMessage(in, after)
+	if !returnsClaims && len(reads) == 0 {
+		return func(conn bun.IConn) ([]bool, error) {
+			sent, text := e.messageAfter(ctx, begin, message)
+			_, err := conn.ExecContext(sent, text)
+			return nil, err
+		}
+	}
+	extra := ""
+	if returnsClaims {
+		extra = claimsSetting
+	}
+	read, fill := joinReads(e, extra, reads)
+	message.append(read)
+	message.endPart(keepAlways)
+	return func(conn bun.IConn) ([]bool, error) {
+		sent, text := e.messageAfter(ctx, begin, message)
+		rows, err := conn.QueryContext(sent, text)
+		if err != nil {
+			return nil, err
+		}
+		var claims string
+		err = scanAll(rows, func(rows rowSet) error {
+			var err error
+			claims, err = fill(rows)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		setMade(reads)
+		inFlight := make([]bool, len(in.Keys))
+		if len(claims) != len(inFlight) {
+			return nil, errFewClaims
+		}
+		for i := range inFlight {
+			inFlight[i] = claims[i] != 't'
+		}
+		return inFlight, nil
+	}
+}
+
+var errFewClaims = errors.New("the database returned too few claims")
+
+// claimsSetting is the expression of the answers of the claims, one letter for each: t if it was acquired, else f. The
+// statement of the claims returns no rows, so that reads can follow it in the same message. It leaves the answers in a
+// setting of the transaction.
+const claimsSetting = "current_setting('ticketing.claims')"
+
+// lockMessage returns the statements that take the locks. None returns rows: they are conditions that are never true,
+// which PostgreSQL evaluates once. returnsClaims is set if they leave answers in claimsSetting.
+func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (message *builder, returnsClaims bool) {
+	message = build(e, "")
+	eachGate(e.gates(in.Exclusive), e.gates(in.Shared), func(function string, gates []int64) {
+		e.appendSilent(message, "(SELECT count("+function+"(n)::text) FROM unnest(?) AS n) < 0", numbers(gates))
+	})
+	if returnsClaims = len(in.Keys) > 0; returnsClaims {
+		e.appendSilent(message, "(SELECT set_config('ticketing.claims', string_agg(left("+
+			"pg_try_advisory_xact_lock(n)::text, 1), ''), true) FROM unnest(?) AS n) IS NULL", numbers(e.claims(in.Keys)))
+	}
+	if after != "" {
+		message.add(after)
+		message.endPart(keepNot)
+	}
+	return message, returnsClaims
+}
+
+// appendSilent adds a statement that evaluates a condition, which is never true, and changes nothing.
+func (e *postgresEngine) appendSilent(to *builder, condition string, values ...any) {
+	to.add("UPDATE ticketing_companies SET id = id WHERE "+condition, values...)
+	to.endPart(keepAlways)
+}
+
+// numbers is a fragment: an array of numbers.
+type numbers []int64
+
+func (n numbers) appendTo(to *builder) {
+	b := to.beginLiteral()
+	*b = append(append(append(*b, "'{"...), joinNumbers(n)...), "}'"...)
+	to.endLiteral("bigint[]")
+}
+
 // lockStatement returns the statement that takes the locks, and reports whether it returns which claims were acquired.
 func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, returnsRows bool) {
 	if e.rowGates {
@@ -159,14 +264,20 @@ func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, ret
 			parts = append(parts, "SELECT "+function+"(n)::text FROM unnest('{"+joinNumbers(numbers)+"}'::bigint[]) AS n")
 		}
 	}
-	// All transactions take their gates in one order, shared and exclusive ones alike. Otherwise a transaction that holds
-	// a company exclusively and waits to share the zero company would deadlock with one that takes both exclusively.
-	exclusive := e.gates(in.Exclusive)
+	eachGate(e.gates(in.Exclusive), e.gates(in.Shared), take)
+	take("pg_try_advisory_xact_lock", e.claims(in.Keys))
+	return strings.Join(parts, " UNION ALL "), len(parts) > 0
+}
+
+// eachGate calls take for the gates in the order in which all transactions take them, shared and exclusive ones alike.
+// Otherwise a transaction that holds a company exclusively and waits to share the zero company would deadlock with one
+// that takes both exclusively.
+func eachGate(exclusive, shared []int64, take func(function string, gates []int64)) {
 	isShared := func(gate int64) bool {
 		_, found := slices.BinarySearch(exclusive, gate)
 		return !found
 	}
-	gates := slices.Sorted(slices.Values(slices.Concat(exclusive, e.gates(in.Shared))))
+	gates := slices.Sorted(slices.Values(slices.Concat(exclusive, shared)))
 	for len(gates) > 0 {
 		function, first := "pg_advisory_xact_lock", isShared(gates[0])
 		if first {
@@ -179,8 +290,6 @@ func (e *postgresEngine) lockStatement(in driver.BeginOptions) (text string, ret
 		take(function, gates[:n])
 		gates = gates[n:]
 	}
-	take("pg_try_advisory_xact_lock", e.claims(in.Keys))
-	return strings.Join(parts, " UNION ALL "), len(parts) > 0
 }
 
 // rowLockStatement locks the rows of the companies instead, one writer at a time. Shared row locks would let those who
@@ -230,7 +339,7 @@ func (e *postgresEngine) ask(
 		return nil, err
 	}
 	if len(answered) < claims {
-		return nil, errors.New("the database returned too few claims")
+		return nil, errFewClaims
 	}
 	for i, answer := range answered[len(answered)-claims:] {
 		inFlight[i] = answer != "true"

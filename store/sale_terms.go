@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -17,7 +16,7 @@ const termsColumns = `e.status, b.brand_name, b.logo_url, b.primary_color, b.acc
 	b.ticket_footer, b.email_footer, b.support_email, b.created_at, r.id, r.position, r.value, r.unit, r.effective_from,
 	r.created_at`
 
-func scanTerms(row *sql.Rows, t *driver.SaleTerms) error {
+func scanTerms(row rowSet, t *driver.SaleTerms) error {
 	b, r := &t.Branding, &t.Rate
 	var value, unit missing
 	err := row.Scan((*id)(&t.CompanyID), (*id)(&t.ID), &t.BrandingVersion, (*missing)(&t.Status),

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ const (
 	minBounds    = 2 // of a time
 )
 
-func scanSales(row *sql.Rows, s *driver.SalesSum) error {
+func scanSales(row rowSet, s *driver.SalesSum) error {
 	ref := []any{(*id)(&s.CompanyID), (*id)(&s.EventID), &s.Tier, (*moment)(&s.At)}
 	return row.Scan(append(ref, figuresOf(s)...)...)
 }
@@ -90,7 +89,7 @@ func (s *session) SalesSums(ctx context.Context, ask driver.SalesSumQuery) ([]dr
 	if ask.Tiers {
 		tier = "tier > ''"
 	}
-	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
+	scan := func(row rowSet, sum *driver.SalesSum) error {
 		sum.CompanyID, sum.EventID = ask.CompanyID, ask.EventID
 		return row.Scan(append([]any{&sum.Tier, (*moment)(&sum.At)}, figuresOf(sum)...)...)
 	}
@@ -152,7 +151,7 @@ func (s *session) PlatformSums(
 	if len(bounds) < minBounds {
 		return all, nil
 	}
-	scan := func(row *sql.Rows, sum *driver.SalesSum) error {
+	scan := func(row rowSet, sum *driver.SalesSum) error {
 		return row.Scan(append([]any{(*id)(&sum.CompanyID), (*moment)(&sum.At)}, figuresOf(sum)...)...)
 	}
 	found, err := query(ctx, s, "PlatformSums", scan, "WITH sums AS MATERIALIZED ("+
@@ -189,7 +188,7 @@ func (s *session) ListSalesSums(
 		after.CompanyID, after.EventID, after.Tier, after.At.UnixMilli(), max(limit, 0))
 }
 
-func scanProgress(row *sql.Rows, p *driver.SalesProgress) error {
+func scanProgress(row rowSet, p *driver.SalesProgress) error {
 	return row.Scan((*id)(&p.CompanyID), &p.Uncounted)
 }
 

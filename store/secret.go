@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -28,7 +27,7 @@ func (s *session) SecretNames(ctx context.Context) ([]string, error) {
 // SecretsInUse returns the names of the secret keys that the digests of active API keys, current bank accounts and
 // signing secrets use.
 func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
-	scan := func(row *sql.Rows, name *string) error { return row.Scan(name) }
+	scan := func(row rowSet, name *string) error { return row.Scan(name) }
 	used := s.newSelect().Model((*apiKeyModel)(nil)).ColumnExpr("substr(digest, 4, 16) AS name").
 		Where("status = ?", driver.APIKeyActive).
 		Union(s.newSelect().Model((*bankAccountModel)(nil)).ColumnExpr("substr(number, 4, 16)").

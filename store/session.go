@@ -36,11 +36,15 @@ type session struct {
 	conn  bun.IConn
 	// alone is set if each statement is independent: one that failed transiently is sent again.
 	alone bool
+	// announcing is set while reads are announced, and ahead has the announced ones.
+	announcing bool
+	ahead      readAhead
 	// ended is set once fn has returned.
 	ended atomic.Bool
-	// owner is the transaction that the session is a part of; nil outside of one. beforeStatement runs before each
-	// statement and sends the pending writes first. fail is called with the statement's error.
+	// owner is the transaction that the session is a part of; nil outside of one. check returns an error if no statement
+	// may run. beforeStatement runs before each statement and sends the pending writes first. fail is called with the statement's error.
 	owner interface {
+		check() error
 		beforeStatement(ctx context.Context, statement *builder) (context.Context, error)
 		fail(err error)
 	}
@@ -48,17 +52,17 @@ type session struct {
 
 // query runs a statement that returns rows.
 func query[R any](
-	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, text string, values ...any,
+	ctx context.Context, s *session, name string, scan func(rowSet, *R) error, text string, values ...any,
 ) ([]R, error) {
 	return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
 }
 
 // fetch runs a finished statement and scans each of its rows.
 func fetch[R any](
-	ctx context.Context, s *session, name string, scan func(*sql.Rows, *R) error, statement *builder,
+	ctx context.Context, s *session, name string, scan func(rowSet, *R) error, statement *builder,
 ) ([]R, error) {
 	var found []R
-	err := s.read(ctx, name, statement, func(rows *sql.Rows) error {
+	err := s.read(ctx, name, statement, func(rows rowSet) error {
 		found = nil
 		for rows.Next() {
 			// Scan the record in place: a separate record would be one more allocation for each row.
@@ -77,10 +81,35 @@ func fetch[R any](
 
 // read runs a statement and calls scan with its rows. It runs the statement again after a transient failure, where each
 // statement is independent.
-func (s *session) read(ctx context.Context, name string, statement *builder, scan func(*sql.Rows) error) error {
-	if s.alone || s.owner != nil { // A Snapshot could not run again.
+func (s *session) read(ctx context.Context, name string, statement *builder, scan func(rowSet) error) error {
+	s.keep(name, statement)
+	if s.announcing {
+		s.ahead.announce(statement)
+		return nil
+	}
+	if rows, found := s.ahead.take(statement); found {
+		if err := s.usable(); err != nil {
+			return err
+		}
+		return scan(rows)
+	}
+	statement, scan, waiting := s.ahead.join(statement, scan)
+	err := s.readNow(ctx, name, statement, scan)
+	if err == nil {
+		setMade(waiting)
+	}
+	return err
+}
+
+// keep decides whether a connection keeps the statement prepared. A Snapshot could not run again without it.
+func (s *session) keep(name string, statement *builder) {
+	if s.alone || s.owner != nil {
 		statement.prepare = keepingOf(name)
 	}
+}
+
+// readNow is read for a statement that was not announced.
+func (s *session) readNow(ctx context.Context, name string, statement *builder, scan func(rowSet) error) error {
 	read := func(ctx context.Context, statement *builder) error {
 		return s.store.engine.query(ctx, s.conn, statement, scan)
 	}
@@ -91,8 +120,19 @@ func (s *session) read(ctx context.Context, name string, statement *builder, sca
 	return err
 }
 
+// usable returns an error if no statement may run any more.
+func (s *session) usable() error {
+	switch {
+	case s.ended.Load():
+		return errEnded
+	case s.owner != nil:
+		return s.owner.check()
+	}
+	return nil
+}
+
 // scanAll calls scan with the rows of a result and then closes it.
-func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {
+func scanAll(rows *sql.Rows, scan func(rowSet) error) error {
 	defer func() { _ = rows.Close() }()
 	if err := scan(rows); err != nil {
 		return err
@@ -101,8 +141,8 @@ func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {
 }
 
 // eachRow returns a function that calls read with each row.
-func eachRow(read func(row *sql.Rows) error) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
+func eachRow(read func(row rowSet) error) func(rowSet) error {
+	return func(rows rowSet) error {
 		for rows.Next() {
 			if err := read(rows); err != nil {
 				return err
@@ -182,19 +222,26 @@ func findByRefs[K comparable, R any](
 		if err != nil {
 			return nil, err
 		}
-		if len(part) == 1 {
-			copy(answer[start:], found)
-			continue
-		}
-		kept := make(map[K]R, len(found))
-		for _, record := range found {
-			kept[key(record)] = record
-		}
-		for i, ref := range part {
-			answer[start+i] = kept[ref]
-		}
+		copy(answer[start:], inOrder(part, key, found))
 	}
 	return answer, nil
+}
+
+// inOrder returns the found records in the order of their references, with the zero record where nothing was found.
+func inOrder[K comparable, R any](refs []K, key func(R) K, found []R) []R {
+	answer := make([]R, len(refs))
+	if len(refs) == 1 {
+		copy(answer, found)
+		return answer
+	}
+	kept := make(map[K]R, len(found))
+	for _, record := range found {
+		kept[key(record)] = record
+	}
+	for i, ref := range refs {
+		answer[i] = kept[ref]
+	}
+	return answer
 }
 
 // distinct returns the keys without repetitions, in the order of their first occurrence.

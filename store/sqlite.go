@@ -263,7 +263,9 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 // begin replaces the gates of companies and all row locks: there is one write transaction at a time, among all
 // processes. So sharing a gate and taking it exclusively are the same. For the same reason no other process has a key
 // in flight meanwhile: it waits, and then returns the original result.
-func (e *sqliteEngine) begin(ctx context.Context, in driver.BeginOptions) (*openTx, []bool, error) {
+func (e *sqliteEngine) begin(
+	ctx context.Context, in driver.BeginOptions, _ []*announcedRead,
+) (*openTx, []bool, error) {
 	conn, release, err := e.beginWrite(ctx)
 	if err != nil {
 		return nil, nil, err

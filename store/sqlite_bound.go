@@ -147,7 +147,9 @@ func (e *sqliteEngine) writable(ctx context.Context) (bool, error) {
 }
 
 // begin sets a savepoint in the transaction. The transaction was begun IMMEDIATE, so it is the only writer.
-func (e *boundSQLite) begin(ctx context.Context, in driver.BeginOptions) (*openTx, []bool, error) {
+func (e *boundSQLite) begin(
+	ctx context.Context, in driver.BeginOptions, _ []*announcedRead,
+) (*openTx, []bool, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := e.checkOpen(ctx); err != nil {
 		return nil, nil, err

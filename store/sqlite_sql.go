@@ -20,7 +20,7 @@ import (
 // that write several rows at once were no faster.
 
 func (e *sqliteEngine) query(
-	ctx context.Context, conn bun.IConn, statement *builder, scan func(*sql.Rows) error,
+	ctx context.Context, conn bun.IConn, statement *builder, scan func(rowSet) error,
 ) error {
 	text := string(statement.text)
 	// Bypass Bun, which would write the values into the text.

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"database/sql"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -14,7 +16,7 @@ import (
 const batchColumns = `b.company_id, b.event_id, b.tier, b.position, b.title, b.description, b.unit_price, b.status,
 	b.quantity, b.sold, b.created_at`
 
-func scanBatch(row *sql.Rows, b *driver.Batch) error {
+func scanBatch(row rowSet, b *driver.Batch) error {
 	return row.Scan((*id)(&b.CompanyID), (*id)(&b.EventID), &b.Tier, &b.Position, &b.Title, &b.Description,
 		(*int64)(&b.UnitPrice), (*string)(&b.Status), &b.Quantity, &b.Sold, (*moment)(&b.CreatedAt))
 }
@@ -83,13 +85,53 @@ func (tx *transaction) LockStock(
 	if len(queries) == 0 {
 		return nil, nil
 	}
+	if err := tx.lockStock(queries); err != nil {
+		return nil, err
+	}
+	return tx.lockedStock(ctx, queries)
+}
+
+// LockSale locks stock, and then wallets. Where one message can do both, the locks come first and then the reads.
+func (tx *transaction) LockSale(
+	ctx context.Context, queries []driver.StockQuery, wallets []driver.WalletRef,
+) ([]driver.Batch, []driver.LockedWallet, error) {
+	if !tx.store.engine.traits().joinsReads || len(queries) == 0 || len(wallets) == 0 || len(wallets) > maxRows {
+		batches, err := tx.LockStock(ctx, queries)
+		if err != nil {
+			return nil, nil, err
+		}
+		locked, err := tx.LockWallets(ctx, wallets)
+		return batches, locked, err
+	}
+	if err := tx.lockStock(queries); err != nil {
+		return nil, nil, err
+	}
+	if err := tx.lock(walletRows(wallets)); err != nil {
+		return nil, nil, err
+	}
+	tx.Announce(ctx, func(ctx context.Context, _ driver.ReadTx) { _, _ = tx.lockedWallets(ctx, wallets, false) })
+	batches, err := tx.lockedStock(ctx, queries)
+	if err != nil {
+		return nil, nil, err
+	}
+	locked, err := tx.lockedWallets(ctx, wallets, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return batches, inOrder(wallets, lockedRef, locked), nil
+}
+
+// lockStock locks the tiers of the queries.
+func (tx *transaction) lockStock(queries []driver.StockQuery) error {
 	tiers := lastChanges(queries, func(q driver.StockQuery) driver.StockQuery {
 		return stockKey(q.CompanyID, q.EventID, q.Tier, 0)
 	})
-	if err := tx.lockTiersOf(newSet("company_id, event_id, tier", tiers,
-		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} })); err != nil {
-		return nil, err
-	}
+	return tx.lockTiersOf(newSet("company_id, event_id, tier", tiers,
+		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} }))
+}
+
+// lockedStock reads the batches of the queries, whose tiers are locked.
+func (tx *transaction) lockedStock(ctx context.Context, queries []driver.StockQuery) ([]driver.Batch, error) {
 	found, err := query(ctx, &tx.session, "LockStock", scanBatch, "?", stock(queries))
 	if err != nil {
 		return nil, err
@@ -98,6 +140,11 @@ func (tx *transaction) LockStock(
 	for _, q := range queries {
 		missing[stockKey(q.CompanyID, q.EventID, q.Tier, q.UnitPrice)] = q.Quantity
 	}
+	// Joined reads promise no order.
+	slices.SortStableFunc(found, func(a, b driver.Batch) int {
+		return cmp.Or(bytes.Compare(a.CompanyID[:], b.CompanyID[:]), bytes.Compare(a.EventID[:], b.EventID[:]),
+			strings.Compare(a.Tier, b.Tier), cmp.Compare(a.Position, b.Position))
+	})
 	return slices.DeleteFunc(found, func(b driver.Batch) bool {
 		of := stockKey(b.CompanyID, b.EventID, b.Tier, b.UnitPrice)
 		covered := missing[of] <= 0

@@ -94,6 +94,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 // run runs fn once.
 func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) (err error) {
 	tx.begun, tx.openTx, tx.pending, tx.returnsRows, tx.failure = false, nil, builder{}, false, nil
+	tx.ahead = readAhead{}
 	committed := false
 	defer func() {
 		if tx.openTx == nil {
@@ -187,10 +188,15 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 	if len(inFlight) > 0 && !slices.Contains(inFlight, false) {
 		return inFlight, nil
 	}
+	if in.Reads != nil && tx.store.engine.traits().joinsReads {
+		tx.announcing = true
+		in.Reads(ctx, tx)
+		tx.announcing = false
+	}
 	var elsewhere []bool
 	err := tx.store.observe(ctx, "begin", func() error {
 		var err error
-		if tx.openTx, elsewhere, err = tx.store.engine.begin(ctx, in); err == nil {
+		if tx.openTx, elsewhere, err = tx.store.engine.begin(ctx, in, tx.ahead.reads); err == nil {
 			tx.conn = tx.openTx.conn
 		}
 		return err
@@ -314,6 +320,7 @@ func (tx *transaction) lock(rows keyedRows) error {
 		return statement.err
 	}
 	table, _, _ := strings.Cut(rows.table, " ")
+	tx.ahead.forget()
 	if silent := tx.store.engine.appendLock(&tx.pending, table, statement); !silent {
 		tx.returnsRows = true
 	}
@@ -340,6 +347,7 @@ func (tx *transaction) send(ctx context.Context, name string, records int, state
 	}
 	ctx = context.WithoutCancel(ctx)
 	engine := tx.store.engine
+	tx.ahead.forget()
 	statement.prepare = keepingOf(name)
 	if engine.traits().batchesWrites {
 		engine.appendExpecting(&tx.pending, statement, records)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func walletFields(w *driver.Wallet) []any {
 	}
 }
 
-func scanWallet(row *sql.Rows, w *driver.Wallet) error { return row.Scan(walletFields(w)...) }
+func scanWallet(row rowSet, w *driver.Wallet) error { return row.Scan(walletFields(w)...) }
 
 func walletRow(w driver.Wallet) []any {
 	return []any{
@@ -55,7 +54,7 @@ type heads struct {
 func (h heads) appendTo(to *builder) { to.engine.appendHeads(to, h.set, h.lock) }
 
 // scanLocked reads a wallet and its last entry, which may be missing.
-func scanLocked(row *sql.Rows, w *driver.LockedWallet) error {
+func scanLocked(row rowSet, w *driver.LockedWallet) error {
 	return row.Scan(append(walletFields(&w.Wallet),
 		(*number)(&w.Last.Sequence), (*number)(&w.Last.After), (*hash)(&w.Last.Hash))...)
 }
@@ -76,8 +75,8 @@ func (s *session) LowestFloats(ctx context.Context, limit int) ([]driver.Wallet,
 }
 
 // scanEntryOf reads an entry of a wallet that the statement names.
-func scanEntryOf(of driver.WalletRef) func(row *sql.Rows, e *ledger.Entry) error {
-	return func(row *sql.Rows, e *ledger.Entry) error {
+func scanEntryOf(of driver.WalletRef) func(row rowSet, e *ledger.Entry) error {
+	return func(row rowSet, e *ledger.Entry) error {
 		e.CompanyID, e.Wallet = of.CompanyID, of.Wallet
 		return row.Scan(&e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount), (*int64)(&e.Before), (*int64)(&e.After),
 			&e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
@@ -135,7 +134,7 @@ func (s *session) searchKinds(
 
 // Entries finds entries by their wallets and sequences.
 func (s *session) Entries(ctx context.Context, refs []driver.EntryRef) ([]ledger.Entry, error) {
-	scan := func(row *sql.Rows, e *ledger.Entry) error {
+	scan := func(row rowSet, e *ledger.Entry) error {
 		return row.Scan((*id)(&e.CompanyID), (*string)(&e.Wallet), &e.Sequence, (*string)(&e.Kind), (*int64)(&e.Amount),
 			(*int64)(&e.Before), (*int64)(&e.After), &e.Reference, (*moment)(&e.At), (*hash)(&e.Previous), (*hash)(&e.Hash))
 	}
@@ -152,7 +151,7 @@ func (s *session) Entries(ctx context.Context, refs []driver.EntryRef) ([]ledger
 		})
 }
 
-func scanFloatCredit(row *sql.Rows, c *driver.FloatCredit) error {
+func scanFloatCredit(row rowSet, c *driver.FloatCredit) error {
 	return row.Scan((*id)(&c.CompanyID), &c.Reference, (*int64)(&c.Amount), &c.Sequence)
 }
 
@@ -171,7 +170,7 @@ func (s *session) FloatCredits(
 
 // CountFloatCredits counts a company's float credits.
 func (s *session) CountFloatCredits(ctx context.Context, companyID uuid.UUID) (int64, error) {
-	scan := func(row *sql.Rows, count *int64) error { return row.Scan(count) }
+	scan := func(row rowSet, count *int64) error { return row.Scan(count) }
 	return firstRow(query(ctx, s, "CountFloatCredits", scan,
 		"SELECT count(*) FROM ticketing_float_credits WHERE company_id = ?", companyID))
 }
@@ -187,22 +186,33 @@ func (tx *transaction) CreateWallets(ctx context.Context, wallets []driver.Walle
 func (tx *transaction) LockWallets(
 	ctx context.Context, refs []driver.WalletRef,
 ) ([]driver.LockedWallet, error) {
-	return findByRefs(refs, func(w driver.LockedWallet) driver.WalletRef { return walletRef(w.Wallet) },
+	return findByRefs(refs, lockedRef,
 		func(refs []driver.WalletRef) ([]driver.LockedWallet, error) {
-			read := func(lock bool) ([]driver.LockedWallet, error) {
-				return query(ctx, &tx.session, "LockWallets", scanLocked,
-					"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs), lock})
-			}
 			if tx.store.engine.traits().locksBeside {
-				found, err := read(true)
+				found, err := tx.lockedWallets(ctx, refs, true)
 				if err != nil || !slices.ContainsFunc(found, aged) {
 					return found, err
 				}
-			} else if err := tx.lock(keyedRows{table: "ticketing_wallets w", set: walletSet(refs), lock: true}); err != nil {
+			} else if err := tx.lock(walletRows(refs)); err != nil {
 				return nil, err
 			}
-			return read(false)
+			return tx.lockedWallets(ctx, refs, false)
 		})
+}
+
+func lockedRef(w driver.LockedWallet) driver.WalletRef { return walletRef(w.Wallet) }
+
+// walletRows are wallets to lock.
+func walletRows(refs []driver.WalletRef) keyedRows {
+	return keyedRows{table: "ticketing_wallets w", set: walletSet(refs), lock: true}
+}
+
+// lockedWallets reads wallets and their last entries, and locks the wallets if they are not locked yet.
+func (tx *transaction) lockedWallets(
+	ctx context.Context, refs []driver.WalletRef, lock bool,
+) ([]driver.LockedWallet, error) {
+	return query(ctx, &tx.session, "LockWallets", scanLocked,
+		"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs), lock})
 }
 
 // aged reports whether a wallet's last entry was not found. A statement that waited for a lock reads the locked row as

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ const (
 	messageDeliveries   = "ticketing_webhook_deliveries_message"
 )
 
-func scanDelivery(row *sql.Rows, d *driver.Delivery) error {
+func scanDelivery(row rowSet, d *driver.Delivery) error {
 	return row.Scan((*id)(&d.CompanyID), (*moment)(&d.CreatedAt), (*id)(&d.ID), &d.Endpoint, (*id)(&d.EndpointID),
 		(*moment)(&d.MessageAt), (*id)(&d.MessageID), (*string)(&d.Type), &d.URL, &d.SecretVersion, (*id)(&d.ReplayOf),
 		(*string)(&d.Status), &d.Cancelling, (*attempts)(&d.Attempts), (*moment)(&d.DueAt), (*moment)(&d.LeasedUntil),
@@ -104,7 +103,7 @@ func (s *session) ListDeliveries(
 
 // CountDeliveries counts the deliveries that match the query.
 func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery, most int) (int, error) {
-	scan := func(row *sql.Rows, count *int) error { return row.Scan(count) }
+	scan := func(row rowSet, count *int) error { return row.Scan(count) }
 	where, index, args := deliveriesOf(ask)
 	if index != "" {
 		index = s.store.engine.traits().useIndex(index)
@@ -119,7 +118,7 @@ func (s *session) CountDeliveries(ctx context.Context, ask driver.DeliveryQuery,
 
 // CountDeadLetters counts the deliveries that failed last, by company.
 func (s *session) CountDeadLetters(ctx context.Context, since time.Time, limit int) ([]driver.DeadLetters, error) {
-	scan := func(row *sql.Rows, d *driver.DeadLetters) error { return row.Scan((*id)(&d.CompanyID), &d.Count) }
+	scan := func(row rowSet, d *driver.DeadLetters) error { return row.Scan((*id)(&d.CompanyID), &d.Count) }
 	return query(ctx, s, "CountDeadLetters", scan,
 		`SELECT company_id, count(*) FROM (SELECT company_id FROM ticketing_webhook_deliveries`+
 			s.store.engine.traits().useIndex("ticketing_webhook_deliveries_dead")+`
@@ -159,7 +158,7 @@ func (c companyOf) appendTo(to *builder) {
 func (s *session) EndpointHealth(
 	ctx context.Context, ask driver.EndpointHealthQuery,
 ) (all []driver.EndpointHealth, err error) {
-	scan := func(row *sql.Rows, h *driver.EndpointHealth) error {
+	scan := func(row rowSet, h *driver.EndpointHealth) error {
 		return row.Scan((*id)(&h.CompanyID), &h.Endpoint, (*moment)(&h.LastSuccessAt), &h.Failed, &h.Pending, &h.Retrying,
 			(*id)(&h.NewestID), (*moment)(&h.NewestAt))
 	}
@@ -199,7 +198,7 @@ func (s *session) EndpointHealth(
 // DeliversUnder reports whether a pending delivery of the endpoint uses this version of its secret. It scans the
 // endpoint's pending deliveries.
 func (s *session) DeliversUnder(ctx context.Context, secret driver.WebhookSecretRef) (bool, error) {
-	scan := func(row *sql.Rows, found *bool) error { return row.Scan(found) }
+	scan := func(row rowSet, found *bool) error { return row.Scan(found) }
 	return firstRow(query(ctx, s, "DeliversUnder", scan,
 		"SELECT EXISTS (SELECT 1 FROM ticketing_webhook_deliveries"+s.store.engine.traits().useIndex(pendingDeliveries)+`
 		WHERE company_id = ? AND endpoint = ? AND status = 'PENDING' AND secret_version = ?)`,

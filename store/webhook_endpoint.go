@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,12 +52,12 @@ func (m webhookSecretModel) ref() driver.WebhookSecretRef {
 	return driver.WebhookSecretRef{CompanyID: m.CompanyID, Endpoint: m.Endpoint, Version: m.Version}
 }
 
-func scanEndpoint(row *sql.Rows, e *driver.WebhookEndpoint) error {
+func scanEndpoint(row rowSet, e *driver.WebhookEndpoint) error {
 	return row.Scan((*id)(&e.CompanyID), &e.Number, (*id)(&e.ID), &e.URL, (*types)(&e.Events), (*string)(&e.Status),
 		&e.ActiveSecret, &e.PendingSecret, &e.LastSecret, (*moment)(&e.CreatedAt), (*moment)(&e.UpdatedAt))
 }
 
-func scanSecret(row *sql.Rows, s *driver.WebhookSecret) error {
+func scanSecret(row rowSet, s *driver.WebhookSecret) error {
 	return row.Scan((*id)(&s.CompanyID), &s.Endpoint, &s.Version, &s.Secret, (*moment)(&s.CreatedAt))
 }
 

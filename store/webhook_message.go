@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +12,7 @@ import (
 
 const messageColumns = "company_id, at, id, type, subject, body"
 
-func scanMessage(row *sql.Rows, m *driver.Message) error {
+func scanMessage(row rowSet, m *driver.Message) error {
 	return row.Scan((*id)(&m.CompanyID), (*moment)(&m.At), (*id)(&m.ID), (*string)(&m.Type), (*id)(&m.Subject), &m.Body)
 }
 
