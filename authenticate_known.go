@@ -129,17 +129,31 @@ func (a authority) checkProvisional(c Caller) error {
 	return nil
 }
 
-// authoriseRead checks the authority of a provisional caller in the transaction of a read, before anything else is read
-// in it. A read of any other caller reads nothing here.
-func authoriseRead(ctx context.Context, tx driver.ReadTx, caller Caller) error {
+// readAuthorised runs fn for reading. For a provisional caller it reads the authority, with the first read of fn in one
+// message where the store can. What fn has read counts only if the caller is as it was remembered.
+func (s *Service) readAuthorised(
+	ctx context.Context, tx driver.ReadTx, caller Caller, fn func(context.Context, driver.ReadTx) error,
+) error {
 	if caller.provisional == nil {
-		return nil
+		return fn(ctx, s.cached(tx))
+	}
+	if announcer, ok := tx.(driver.Announcer); ok {
+		announcer.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+			_, _ = authorities(ctx, tx, []Caller{caller})
+		})
+	}
+	read := fn(ctx, s.cached(tx))
+	if _, refused := errors.AsType[*Error](read); read != nil && !refused {
+		return read // The store failed.
 	}
 	held, err := authorities(ctx, tx, []Caller{caller})
+	if err == nil {
+		err = held[0].checkProvisional(caller)
+	}
 	if err != nil {
 		return err
 	}
-	return held[0].checkProvisional(caller)
+	return read
 }
 
 // knownKeys are the API keys that authenticated lately in this process. Only a successful look-up adds one, so made-up

@@ -193,6 +193,7 @@ func (s *Service) write(
 	}
 	ctx, end := s.observe(ctx, operation)
 	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
+		in.Reads = func(ctx context.Context, tx driver.Tx) { _, _ = authorities(ctx, tx, []Caller{caller}) }
 		// The time is read once, since the transaction may run again.
 		at := s.now()
 		return s.runOnSlot(ctx, operation, caller.companyID, exclusive, func() error {
@@ -228,10 +229,7 @@ func (s *Service) read(
 	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
 		return s.runOnSlot(ctx, operation, caller.companyID, false, func() error {
 			return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-				if err := authoriseRead(ctx, tx, caller); err != nil {
-					return err
-				}
-				return fn(ctx, cachedRates{tx, &s.rates})
+				return s.readAuthorised(ctx, tx, caller, fn)
 			})
 		})
 	})
@@ -249,11 +247,10 @@ func (s *Service) readPage(
 	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
 		return s.runOnPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
 			err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
-				if err := authoriseRead(ctx, tx, caller); err != nil {
+				return s.readAuthorised(ctx, tx, caller, func(ctx context.Context, tx driver.ReadTx) (err error) {
+					lines, err = fn(ctx, tx)
 					return err
-				}
-				lines, err = fn(ctx, cachedRates{tx, &s.rates})
-				return err
+				})
 			})
 			return lines, err
 		})

@@ -71,10 +71,9 @@ func (s *Service) announceTerms(ctx context.Context, tx driver.Tx, at time.Time,
 func (s *Service) rememberBrandings(calls []*checkoutCall) {
 	for _, c := range calls {
 		current := c.company.BrandingVersion
-		if version, known := s.brandingVersions.get(c.company.ID); known && version != current {
-			s.brandingVersions.forget(c.company.ID)
+		if version, known := s.brandingVersions.get(c.company.ID); !known || version != current {
+			s.brandingVersions.put(c.company.ID, current)
 		}
-		s.brandingVersions.add(c.company.ID, current)
 	}
 }
 

@@ -25,14 +25,14 @@ func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Or
 	}
 	var found Order
 	err := s.read(ctx, "orders.get", caller, GrantOrderRead, func(ctx context.Context, tx driver.ReadTx) error {
-		record, err := firstRecord(tx.Orders(ctx, []driver.OrderRef{{CompanyID: caller.companyID, ID: id}}))
+		records, lines, err := ordersWithLines(ctx, tx, []driver.OrderRef{{CompanyID: caller.companyID, ID: id}})
 		if err != nil {
 			return err
 		}
-		if record.ID == uuid.Nil {
+		if records[0].ID == uuid.Nil {
 			return errOrderNotFound
 		}
-		found, err = firstRecord(showOrders(ctx, tx, []driver.Order{record}))
+		found, err = firstRecord(showOrdersOf(ctx, tx, records, lines))
 		return err
 	})
 	return found, err
@@ -61,14 +61,14 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 	err = s.readPage(ctx, "orders.list", caller, GrantOrderRead, func(
 		ctx context.Context, tx driver.ReadTx,
 	) (lines int, err error) {
-		records, err := tx.ListOrders(ctx, driver.OrderQuery{
+		records, admissions, err := listOrdersWithLines(ctx, tx, driver.OrderQuery{
 			CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, After: list.after, Limit: list.limit,
 		})
 		if err != nil {
 			return 0, err
 		}
 		records, page.HasMore, page.NextCursor = list.cut(records)
-		page.Items, err = showOrders(ctx, tx, records)
+		page.Items, err = showOrdersOf(ctx, tx, records, admissions)
 		for _, order := range page.Items {
 			// The lines say how much there is to render, see runOnPageSlot.
 			lines += len(order.Lines)
@@ -114,16 +114,69 @@ func showOrders(ctx context.Context, tx driver.ReadTx, records []driver.Order) (
 		return []Order{}, nil
 	}
 	numbers := make([]driver.OrderNumber, len(records))
+	for i, o := range records {
+		numbers[i] = driver.OrderNumber{CompanyID: o.CompanyID, Number: o.Number}
+	}
+	admissions, err := tx.OrderLines(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	return showOrdersOf(ctx, tx, records, admissions)
+}
+
+// ordersWithLines reads orders and their lines, in one message where the store can.
+func ordersWithLines(
+	ctx context.Context, tx driver.ReadTx, refs []driver.OrderRef,
+) ([]driver.Order, []driver.Admission, error) {
+	if reader, ok := tx.(driver.LineReader); ok {
+		return reader.OrdersWithLines(ctx, refs)
+	}
+	records, err := tx.Orders(ctx, refs)
+	if err != nil {
+		return nil, nil, err
+	}
+	return linesOf(ctx, tx, records)
+}
+
+// listOrdersWithLines does the same with a page of orders.
+func listOrdersWithLines(
+	ctx context.Context, tx driver.ReadTx, query driver.OrderQuery,
+) ([]driver.Order, []driver.Admission, error) {
+	if reader, ok := tx.(driver.LineReader); ok {
+		return reader.ListOrdersWithLines(ctx, query)
+	}
+	records, err := tx.ListOrders(ctx, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	return linesOf(ctx, tx, records)
+}
+
+// linesOf returns the records with their lines.
+func linesOf(
+	ctx context.Context, tx driver.ReadTx, records []driver.Order,
+) ([]driver.Order, []driver.Admission, error) {
+	var numbers []driver.OrderNumber
+	for _, o := range records {
+		if o.ID != uuid.Nil {
+			numbers = append(numbers, driver.OrderNumber{CompanyID: o.CompanyID, Number: o.Number})
+		}
+	}
+	lines, err := tx.OrderLines(ctx, numbers)
+	return records, lines, err
+}
+
+// showOrdersOf shows orders whose lines were read already. Lines of other orders are left out.
+func showOrdersOf(
+	ctx context.Context, tx driver.ReadTx, records []driver.Order, admissions []driver.Admission,
+) ([]Order, error) {
+	numbers := make([]driver.OrderNumber, len(records))
 	rateRefs := make([]driver.RateRef, len(records))
 	brandingRefs := make([]driver.BrandingRef, len(records))
 	for i, o := range records {
 		numbers[i] = driver.OrderNumber{CompanyID: o.CompanyID, Number: o.Number}
 		rateRefs[i] = driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}
 		brandingRefs[i] = driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
-	}
-	admissions, err := tx.OrderLines(ctx, numbers)
-	if err != nil {
-		return nil, err
 	}
 	// The lines of all orders come in one list and are divided by order. Within an order they stay in their order.
 	lines := make(map[driver.OrderNumber][]driver.Admission, len(records))

@@ -126,7 +126,7 @@ type Service struct {
 	slots       *companySlots
 	unknownKeys *unknownKeys
 	knownKeys   knownKeys
-	rates       rateCache
+	cache       *readCache // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
 	brandingVersions recent[uuid.UUID, int64]
 	floats           lowFloatCache
@@ -360,6 +360,7 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	s.refusals.log = c.Logger
 	// The slots are made here and not by WithStore: a bound service takes none.
 	s.unknownKeys = newUnknownKeys()
+	s.cache = newReadCache()
 	s.slots = newCompanySlots(cmp.Or(c.CompanySlots, defaultCompanySlots))
 	// The store knows what it needs, and the host knows what it wants. The limits apply to what both make of it.
 	grouping := c.Grouping.on(store)

@@ -10,7 +10,8 @@
 //   - [Store] is what a store implements. Its comment has the promises that every store keeps, and the lock order.
 //   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
 //   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
-//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer] and [SaleLocker] are optional.
+//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader]
+//     and [SaleLocker] are optional.
 //     The contract will grow by such optional interfaces, and by optional fields, alone.
 //   - [PurposeOf] returns what a transaction is for.
 //
@@ -183,6 +184,15 @@ type Announcer interface {
 	// the transaction wrote or locked something in between. A read that was announced and is not called costs its work,
 	// and changes nothing.
 	Announce(ctx context.Context, reads func(ctx context.Context, tx ReadTx))
+}
+
+// A LineReader is a [ReadTx] that reads orders together with their lines in one message. A store whose transactions are
+// none reads them by two calls.
+type LineReader interface {
+	// OrdersWithLines does what [OrderReader.Orders] does, and then [OrderReader.OrderLines] for the orders found.
+	OrdersWithLines(ctx context.Context, refs []OrderRef) ([]Order, []Admission, error)
+	// ListOrdersWithLines does the same with [OrderReader.ListOrders].
+	ListOrdersWithLines(ctx context.Context, query OrderQuery) ([]Order, []Admission, error)
 }
 
 // A SaleLocker is a [Tx] that locks the stock and the wallets of sales in one message. A store whose transactions are

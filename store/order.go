@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -22,17 +24,88 @@ func scanOrder(row rowSet, o *driver.Order) error {
 
 // Orders finds orders by their ids.
 func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
-	return findByRefs(refs,
-		func(o driver.Order) driver.OrderRef {
-			return driver.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
-		},
-		func(refs []driver.OrderRef) ([]driver.Order, error) {
-			return query(ctx, s, "Orders", scanOrder,
-				"SELECT "+orderColumns+" FROM ?",
-				keyedRows{table: "ticketing_orders o", set: newSet("company_id, id", refs, func(r driver.OrderRef) []any {
-					return []any{r.CompanyID, r.ID}
-				})})
-		})
+	return findByRefs(refs, orderRef, func(refs []driver.OrderRef) ([]driver.Order, error) {
+		return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(refs))
+	})
+}
+
+func orderRef(o driver.Order) driver.OrderRef {
+	return driver.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
+}
+
+// ordersOf returns the query for orders.
+func (s *session) ordersOf(refs []driver.OrderRef) *builder {
+	return build(s.store.engine, "SELECT "+orderColumns+" FROM ?",
+		keyedRows{table: "ticketing_orders o", set: newSet("company_id, id", refs, func(r driver.OrderRef) []any {
+			return []any{r.CompanyID, r.ID}
+		})})
+}
+
+// OrdersWithLines finds orders by their ids, and their lines.
+func (s *session) OrdersWithLines(
+	ctx context.Context, refs []driver.OrderRef,
+) ([]driver.Order, []driver.Admission, error) {
+	if len(refs) == 0 || len(refs) > maxRows || !s.store.engine.traits().joinsReads {
+		return s.withLines(ctx, "Orders", nil, func() ([]driver.Order, error) { return s.Orders(ctx, refs) })
+	}
+	orders, lines, err := s.withLines(ctx, "Orders", s.ordersOf(refs), func() ([]driver.Order, error) {
+		return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(refs))
+	})
+	return inOrder(refs, orderRef, orders), lines, err
+}
+
+// ListOrdersWithLines returns a page of a company's orders, highest number first, and their lines.
+func (s *session) ListOrdersWithLines(
+	ctx context.Context, ask driver.OrderQuery,
+) ([]driver.Order, []driver.Admission, error) {
+	var of *builder
+	if !ask.Indexed && s.store.engine.traits().joinsReads {
+		of = s.orderList(ask)
+	}
+	orders, lines, err := s.withLines(ctx, "ListOrders", of,
+		func() ([]driver.Order, error) { return s.ListOrders(ctx, ask) })
+	// Joined reads promise no order.
+	slices.SortStableFunc(orders, func(a, b driver.Order) int { return cmp.Compare(b.Number, a.Number) })
+	return orders, lines, err
+}
+
+// withLines returns the orders that read returns, and their lines. It reads the lines in the same message if it has the
+// query for the orders.
+func (s *session) withLines(
+	ctx context.Context, name string, of *builder, read func() ([]driver.Order, error),
+) ([]driver.Order, []driver.Admission, error) {
+	linesOf := func() *builder {
+		lines := build(s.store.engine, "SELECT "+admissionColumns+" FROM (")
+		lines.append(of)
+		lines.add(`) AS o CROSS JOIN LATERAL (SELECT * FROM ticketing_admissions t
+			WHERE t.company_id = o.company_id AND t.order_number = o.number OFFSET 0) AS a`)
+		lines.prepare = keepingOf(name)
+		return lines
+	}
+	if of != nil {
+		s.ahead.announce(linesOf())
+	}
+	orders, err := read()
+	if err != nil {
+		s.ahead.forget()
+		return nil, nil, err
+	}
+	if of == nil {
+		numbers := make([]driver.OrderNumber, 0, len(orders))
+		for _, o := range orders {
+			if o.Number > 0 {
+				numbers = append(numbers, driver.OrderNumber{CompanyID: o.CompanyID, Number: o.Number})
+			}
+		}
+		lines, err := s.OrderLines(ctx, numbers)
+		return orders, lines, err
+	}
+	lines, err := fetch(ctx, s, "OrderLines", scanAdmission, linesOf())
+	slices.SortStableFunc(lines, func(a, b driver.Admission) int {
+		return cmp.Or(bytes.Compare(a.CompanyID[:], b.CompanyID[:]), cmp.Compare(a.OrderNumber, b.OrderNumber),
+			cmp.Compare(a.Line, b.Line))
+	})
+	return orders, lines, err
 }
 
 // FindOrder finds an order by its id alone.
@@ -45,13 +118,18 @@ func (s *session) FindOrder(ctx context.Context, id uuid.UUID) (driver.Order, er
 func (s *session) ListOrders(
 	ctx context.Context, ask driver.OrderQuery,
 ) ([]driver.Order, error) {
-	statuses := slices.Compact(slices.Sorted(slices.Values(ask.Statuses)))
 	if ask.Indexed {
 		return s.indexedOrders(ctx, ask)
 	}
+	return fetch(ctx, s, "ListOrders", scanOrder, s.orderList(ask))
+}
+
+// orderList returns the query for a page of orders that needs no index of a buyer's.
+func (s *session) orderList(ask driver.OrderQuery) *builder {
+	statuses := slices.Compact(slices.Sorted(slices.Values(ask.Statuses)))
 	if len(statuses) == 0 {
 		text, args := s.orderPart(ask, "")
-		return query(ctx, s, "ListOrders", scanOrder, text, args...)
+		return build(s.store.engine, text, args...)
 	}
 	// A subquery for each status, so that each reads its index in order and stops after one page.
 	parts := make([]string, len(statuses))
@@ -61,8 +139,8 @@ func (s *session) ListOrders(
 		parts[i] = "SELECT * FROM (" + part + ") AS part"
 		all = append(all, args...)
 	}
-	return query(ctx, s, "ListOrders", scanOrder,
-		strings.Join(parts, " UNION ALL ")+" ORDER BY number DESC LIMIT ?", append(all, max(ask.Limit, 0))...)
+	return build(s.store.engine, strings.Join(parts, " UNION ALL ")+" ORDER BY number DESC LIMIT ?",
+		append(all, max(ask.Limit, 0))...)
 }
 
 // orderPart returns the query for the orders of one status, or of any (empty).

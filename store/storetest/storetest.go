@@ -37,7 +37,7 @@ func Checks() []Check {
 		orderChecks(), admissionChecks(), orderEndingChecks(), walletChecks(), ledgerChecks(), bankAccountChecks(),
 		settlementChecks(), bookChecks(), verifiedBookChecks(), salesChecks(), outboxChecks(), endpointChecks(),
 		messageChecks(), deliveryChecks(), notificationChecks(), mailSenderChecks(), workChecks(), idempotencyChecks(),
-		auditChecks(),
+		auditChecks(), announceChecks(),
 		memberChecks(), caseChecks(), buyerChecks(), buyerIndexChecks(), accountChecks(), findChecks(),
 	)
 }
