@@ -11,8 +11,8 @@ import (
 // maxCachedBrandings is how many brandings a process remembers at least. One has at most some 8 KB.
 const maxCachedBrandings = 1000
 
-// readCache remembers what orders are shown with: entries of commission schedules and versions of brandings. It needs no
-// invalidation: neither ever changes, and no id or version is used again. Each process has one, for all companies.
+// readCache remembers what orders are shown with: entries of commission schedules and versions of brandings. It needs
+// no invalidation: neither ever changes, and no id or version is used again. Each process has one, for all companies.
 type readCache struct {
 	rates     recent[driver.RateRef, driver.Rate]
 	brandings recent[driver.BrandingRef, driver.Branding]
@@ -22,8 +22,8 @@ func newReadCache() *readCache {
 	return &readCache{brandings: recent[driver.BrandingRef, driver.Branding]{limit: maxCachedBrandings}}
 }
 
-// cached returns the transaction with the cache of the service. A bound service has none: the host may undo a version of a
-// branding, and the next one has its number.
+// cached returns the transaction with the cache of the service. A bound service has none: the host may undo a version
+// of a branding, and the next one has its number.
 func (s *Service) cached(tx driver.ReadTx) driver.ReadTx {
 	if s.cache == nil {
 		return tx

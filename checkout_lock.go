@@ -53,8 +53,8 @@ func termsRef(c *checkoutCall, brandingVersion int64) driver.SaleTermsRef {
 	}
 }
 
-// announceTerms announces the read of readTerms. The versions of the brandings are not known yet, so it assumes those of
-// the companies' last sales in this process.
+// announceTerms announces the read of readTerms. The versions of the brandings are not known yet, so it assumes those
+// of the companies' last sales in this process.
 func (s *Service) announceTerms(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) {
 	refs := make([]driver.SaleTermsRef, len(calls))
 	for i, c := range calls {
@@ -84,8 +84,8 @@ func (s *Service) rememberBrandings(calls []*checkoutCall) {
 // overselling.
 //
 // Both wallets of every company are locked last. From here to the commit every other sale of these companies waits, so
-// nothing that waits for another lock may follow. A wallet comes with its last entry, read under the same lock. isUsable
-// compares the two.
+// nothing that waits for another lock may follow. A wallet comes with its last entry, read under the same lock.
+// isUsable compares the two.
 func (st *sale) lock(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
 	queries := stockQueries(calls)
 	refs := make([]driver.WalletRef, 0, 2*len(calls))

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
@@ -269,4 +270,47 @@ func (c *preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error
 func ExecIn(ctx context.Context, tx driver.Tx, text string) error {
 	_, err := tx.(*transaction).conn.ExecContext(ctx, text)
 	return err
+}
+
+// Record is a row of every type of column that joined reads have.
+type Record struct {
+	Text   string
+	Bytes  []byte // nil: NULL
+	ID     uuid.UUID
+	Number int64
+	Count  int
+	At     time.Time // zero: NULL
+	Flag   bool
+}
+
+// ReadJoined reads each record back from PostgreSQL by a read of its own, all of them in one statement.
+func (s *Store) ReadJoined(ctx context.Context, records []Record) ([]Record, error) {
+	var reads []*announcedRead
+	for _, r := range records {
+		reads = append(reads, &announcedRead{statement: build(s.engine, "SELECT ?, ?, ?, ?, ?, ?, ?",
+			r.Text, r.Bytes, r.ID, r.Number, r.Count, r.At, r.Flag)})
+	}
+	statement, fill := joinReads(s.engine, "", reads)
+	err := s.engine.query(ctx, s.engine.reader(), statement, func(rows rowSet) error {
+		_, err := fill(rows)
+		return err
+	})
+	var found []Record
+	for _, read := range reads {
+		rows := &recordRows{records: read.records}
+		for err == nil && rows.Next() {
+			var r Record
+			err = rows.Scan(&r.Text, &r.Bytes, (*id)(&r.ID), &r.Number, &r.Count, (*moment)(&r.At), &r.Flag)
+			found = append(found, r)
+		}
+	}
+	return found, err
+}
+
+// Fields returns the fields of the text of a record.
+func Fields(record string) (texts []string) {
+	for _, f := range appendFields(nil, record) {
+		texts = append(texts, f.text)
+	}
+	return texts
 }

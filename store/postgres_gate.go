@@ -238,9 +238,10 @@ func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (mess
 	return message, returnsClaims
 }
 
-// appendSilent adds a statement that evaluates a condition, which is never true, and changes nothing.
+// appendSilent adds a statement that evaluates a condition, which is never true, and changes nothing. It names a company
+// that does not exist, so that even its plan reads no table.
 func (e *postgresEngine) appendSilent(to *builder, condition string, values ...any) {
-	to.add("UPDATE ticketing_companies SET id = id WHERE "+condition, values...)
+	to.add("UPDATE ticketing_companies SET id = id WHERE id = '"+uuid.Nil.String()+"'::uuid AND "+condition, values...)
 	to.endPart(keepAlways)
 }
 

@@ -42,7 +42,8 @@ type session struct {
 	// ended is set once fn has returned.
 	ended atomic.Bool
 	// owner is the transaction that the session is a part of; nil outside of one. check returns an error if no statement
-	// may run. beforeStatement runs before each statement and sends the pending writes first. fail is called with the statement's error.
+	// may run. beforeStatement runs before each statement and sends the pending writes first. fail is called with the
+	// statement's error.
 	owner interface {
 		check() error
 		beforeStatement(ctx context.Context, statement *builder) (context.Context, error)

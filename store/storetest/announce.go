@@ -199,7 +199,9 @@ func saleLocked(ctx context.Context, s driver.Store) error {
 		{[]driver.StockQuery{stockQuery(eventA, "a", 100, 9), stockQuery(eventA, "B", 100, 1)}, driver.WalletRefs(companyA)},
 		{[]driver.StockQuery{stockQuery(eventB, "c", 100, 1), stockQuery(eventA, "a", 100, 1)}, wallets},
 		{[]driver.StockQuery{stockQuery(eventB, "none", 100, 1)}, driver.WalletRefs(id(90))},
-		{nil, wallets}, {[]driver.StockQuery{stockQuery(eventA, "B", 100, 1)}, nil}, {nil, nil},
+		{nil, wallets},
+		{[]driver.StockQuery{stockQuery(eventA, "B", 100, 1)}, nil},
+		{nil, nil},
 	} {
 		err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
 			locker, ok := tx.(driver.SaleLocker)

@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"pgregory.net/rapid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// TestJoinedReads checks that PostgreSQL returns every value as it was written, as a field of a record's text.
+func TestJoinedReads(t *testing.T) {
+	t.Parallel()
+	s := testdb.Open(t, testdb.DSN(t), nil)
+	rapid.Check(t, func(t *rapid.T) {
+		record := rapid.Custom(func(t *rapid.T) store.Record {
+			r := store.Record{
+				Text: anyTexts().Draw(t, "text"), ID: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")),
+				Number: rapid.Int64().Draw(t, "number"), Count: rapid.Int().Draw(t, "count"), Flag: rapid.Bool().Draw(t, "flag"),
+			}
+			if rapid.Bool().Draw(t, "bytes") {
+				r.Bytes = rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")
+			}
+			if rapid.Bool().Draw(t, "time") {
+				r.At = time.UnixMilli(rapid.Int64Range(-1<<45, 1<<45).Draw(t, "time")).UTC()
+			}
+			return r
+		})
+		written := rapid.SliceOfN(record, 1, 4).Draw(t, "records")
+		read, err := s.ReadJoined(t.Context(), written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is.New(t).Equal(read, written)
+	})
+}
+
+// FuzzRecord reads the fields of any text of a record. It never panics, and a text without a quote is split at its
+// commas.
+func FuzzRecord(f *testing.F) {
+	for _, text := range []string{"", "()", "(1,,\"\")", `("a ""b"" \\ c",2)`, `("`, `("\`, `("a"b,c`, `(")"`, ",,"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fields := store.Fields(text)
+		if len(fields) == 0 {
+			t.Fatal("a record has no field")
+		}
+		if inner := strings.TrimSuffix(strings.TrimPrefix(text, "("), ")"); !strings.Contains(text, `"`) &&
+			!slices.Equal(fields, strings.Split(inner, ",")) {
+			t.Fatalf("%q has the fields %q", text, fields)
+		}
+	})
+}
+
+// TestMessages checks how many messages the operations of a company's rush send to PostgreSQL, since each costs a round
+// trip.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var sent []string
+	s := testdb.Open(t, testdb.DSN(t), &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
+		sent = append(sent, statement.Name)
+	}})
+	furnish(t, s, newBatch(1, 0))
+	wallets := driver.WalletRefs(company)
+	terms := []driver.SaleTermsRef{{EventRef: event, BrandingVersion: 1}}
+	keys := []driver.IdempotencyKey{{CompanyID: company, Operation: "o", Key: "k"}}
+	read := func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Companies(ctx, []uuid.UUID{company})
+		if err == nil {
+			_, err = tx.Results(ctx, keys)
+		}
+		if err == nil {
+			_, err = tx.SaleTerms(ctx, terms, minute(0))
+		}
+		return err
+	}
+	in := driver.BeginOptions{
+		Shared: []uuid.UUID{company}, Keys: keys,
+		Reads: func(ctx context.Context, tx driver.Tx) { _ = read(ctx, tx) },
+	}
+	sent = nil
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, in); err != nil {
+			return err
+		}
+		if err := read(ctx, tx); err != nil {
+			return err
+		}
+		batches, locked, err := tx.(driver.SaleLocker).LockSale(ctx,
+			[]driver.StockQuery{{CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 500, Quantity: 1}}, wallets)
+		if err != nil {
+			return err
+		}
+		is.Equal(len(batches), 1)
+		is.Equal(len(locked), 2)
+		return tx.AppendResults(ctx, []driver.IdempotencyResult{{IdempotencyKey: keys[0], Digest: "d", CreatedAt: minute(0)}})
+	}))
+	is.Equal(sent, []string{"begin", "LockStock", "commit"})
+
+	sent = nil
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		tx.(driver.Announcer).Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+			_, _ = tx.Companies(ctx, []uuid.UUID{company})
+		})
+		_, _, err := tx.(driver.LineReader).ListOrdersWithLines(ctx, driver.OrderQuery{CompanyID: company, Limit: 9})
+		if err == nil {
+			_, err = tx.Companies(ctx, []uuid.UUID{company})
+		}
+		return err
+	}))
+	is.Equal(sent, []string{"ListOrders"})
+}
