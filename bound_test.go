@@ -499,8 +499,8 @@ func TestServiceInATransactionLeavesWorkAlone(t *testing.T) {
 	})
 }
 
-// TestServiceInATransactionRemembersNoKeys checks that a service in a transaction reads the key of each caller there, also
-// of one that the service itself remembers. What it finds in a transaction that is rolled back was never so.
+// TestServiceInATransactionRemembersNoKeys checks that a service in a transaction reads the key of each caller there,
+// also of one that the service itself remembers. What it finds in a transaction that is rolled back was never so.
 func TestServiceInATransactionRemembersNoKeys(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {

@@ -33,8 +33,8 @@ func AllGrants() []Grant {
 }
 
 // Caller acts on the data plane, for one company and with its grants. [Service.Authenticate] and [Service.Identify]
-// return one for an API key. [TrustedCaller] returns one for a host that authenticates by itself, and [Accounts.Caller] one for a member of a
-// company. The zero Caller may do nothing.
+// return one for an API key. [TrustedCaller] returns one for a host that authenticates by itself, and [Accounts.Caller]
+// one for a member of a company. The zero Caller may do nothing.
 //
 // A Caller holds what was true when it was made. Every write checks the company, the key or the member, and the grant
 // again in its transaction (section 5, rule 5). For a caller of [Service.Identify] every read checks them, too.
