@@ -8,22 +8,17 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// maxCachedBrandings is how many brandings a process remembers at least. One has at most some 8 KB.
-const maxCachedBrandings = 1000
-
-// readCache remembers what orders are shown with: entries of commission schedules and versions of brandings. It needs
-// no invalidation: neither ever changes, and no id or version is used again. Each process has one, for all companies.
+// readCache remembers what saves messages to the store when orders are shown. Each process has one, for all companies.
 type readCache struct {
-	rates     recent[driver.RateRef, driver.Rate]
-	brandings recent[driver.BrandingRef, driver.Branding]
+	// rates are entries of commission schedules. They need no invalidation: an entry never changes, and its id is never
+	// used again.
+	rates recent[driver.RateRef, driver.Rate]
+	// brandings are the versions of the brandings that a company's orders were last shown with. They are only assumed, and
+	// read together with the next orders: a database that lost its last commits may give a version's number away again.
+	brandings recent[uuid.UUID, int64]
 }
 
-func newReadCache() *readCache {
-	return &readCache{brandings: recent[driver.BrandingRef, driver.Branding]{limit: maxCachedBrandings}}
-}
-
-// cached returns the transaction with the cache of the service. A bound service has none: the host may undo a version
-// of a branding, and the next one has its number.
+// cached returns the transaction with the cache of the service. A bound service has none.
 func (s *Service) cached(tx driver.ReadTx) driver.ReadTx {
 	if s.cache == nil {
 		return tx
@@ -31,68 +26,85 @@ func (s *Service) cached(tx driver.ReadTx) driver.ReadTx {
 	return cachedReads{tx, s.cache}
 }
 
-// cachedReads is a transaction that reads from the cache where it can. Most orders of a company have the same rate and
-// branding. It is used only to show what was sold: a sale reads the effective rate and the current branding from the
-// store.
+// cachedReads is a transaction that reads entries of commission schedules from memory where it can. Most orders of a
+// company have the same one. It is used only to show what was sold: a sale reads the effective rate from the store.
 type cachedReads struct {
 	driver.ReadTx
 
 	cache *readCache
 }
 
-// Rates returns the entries in the order of refs.
+// Rates returns the entries in the order of refs. It reads those that are not cached in one query. An entry that does
+// not exist is not remembered, because it may exist later.
 func (c cachedReads) Rates(ctx context.Context, refs []driver.RateRef) ([]driver.Rate, error) {
-	return readCached(ctx, &c.cache.rates, refs, c.ReadTx.Rates, func(r driver.Rate) bool { return r.ID != uuid.Nil })
+	rates := make([]driver.Rate, len(refs))
+	var missing []driver.RateRef
+	var places []int
+	for i, ref := range refs {
+		rate, ok := c.cache.rates.get(ref)
+		if !ok {
+			// The place of each missing entry keeps the order of refs.
+			missing, places = append(missing, ref), append(places, i)
+		}
+		rates[i] = rate
+	}
+	if len(missing) == 0 {
+		return rates, nil
+	}
+	found, err := c.ReadTx.Rates(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, rate := range found {
+		rates[places[i]] = rate
+		if rate.ID != uuid.Nil {
+			c.cache.rates.add(missing[i], rate)
+		}
+	}
+	return rates, nil
 }
 
-// Brandings returns the versions in the order of refs.
-func (c cachedReads) Brandings(ctx context.Context, refs []driver.BrandingRef) ([]driver.Branding, error) {
-	return readCached(ctx, &c.cache.brandings, refs, c.ReadTx.Brandings,
-		func(b driver.Branding) bool { return b.CompanyID != uuid.Nil })
-}
-
-// OrdersWithLines reads orders and their lines.
+// OrdersWithLines reads orders of one company and their lines.
 func (c cachedReads) OrdersWithLines(
 	ctx context.Context, refs []driver.OrderRef,
 ) ([]driver.Order, []driver.Admission, error) {
-	return ordersWithLines(ctx, c.ReadTx, refs)
+	if len(refs) > 0 {
+		c.announceBranding(ctx, refs[0].CompanyID)
+	}
+	orders, lines, err := ordersWithLines(ctx, c.ReadTx, refs)
+	c.rememberBranding(orders)
+	return orders, lines, err
 }
 
 // ListOrdersWithLines reads a page of orders and their lines.
 func (c cachedReads) ListOrdersWithLines(
 	ctx context.Context, query driver.OrderQuery,
 ) ([]driver.Order, []driver.Admission, error) {
-	return listOrdersWithLines(ctx, c.ReadTx, query)
+	c.announceBranding(ctx, query.CompanyID)
+	orders, lines, err := listOrdersWithLines(ctx, c.ReadTx, query)
+	c.rememberBranding(orders)
+	return orders, lines, err
 }
 
-// readCached reads the records that are not cached in one query. What does not exist is not remembered, because it may
-// exist later.
-func readCached[K comparable, R any](
-	ctx context.Context, cache *recent[K, R], refs []K, read func(context.Context, []K) ([]R, error), exists func(R) bool,
-) ([]R, error) {
-	records := make([]R, len(refs))
-	var missing []K
-	var places []int
-	for i, ref := range refs {
-		record, ok := cache.get(ref)
-		if !ok {
-			// The place of each missing record keeps the order of refs.
-			missing, places = append(missing, ref), append(places, i)
-		}
-		records[i] = record
+// announceBranding announces the read of the branding that the orders of a company probably have.
+func (c cachedReads) announceBranding(ctx context.Context, companyID uuid.UUID) {
+	announcer, ok := c.ReadTx.(driver.Announcer)
+	version, known := c.cache.brandings.get(companyID)
+	if !ok || !known {
+		return
 	}
-	if len(missing) == 0 {
-		return records, nil
+	announcer.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+		_, _ = tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: companyID, Version: version}})
+	})
+}
+
+// rememberBranding remembers the version that announceBranding assumes.
+func (c cachedReads) rememberBranding(orders []driver.Order) {
+	if len(orders) == 0 || orders[0].ID == uuid.Nil {
+		return
 	}
-	found, err := read(ctx, missing)
-	if err != nil {
-		return nil, err
+	shown := orders[0]
+	if version, known := c.cache.brandings.get(shown.CompanyID); !known || version != shown.Branding {
+		c.cache.brandings.put(shown.CompanyID, shown.Branding)
 	}
-	for i, record := range found {
-		records[places[i]] = record
-		if exists(record) {
-			cache.add(missing[i], record)
-		}
-	}
-	return records, nil
 }

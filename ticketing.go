@@ -360,7 +360,7 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	s.refusals.log = c.Logger
 	// The slots are made here and not by WithStore: a bound service takes none.
 	s.unknownKeys = newUnknownKeys()
-	s.cache = newReadCache()
+	s.cache = &readCache{}
 	s.slots = newCompanySlots(cmp.Or(c.CompanySlots, defaultCompanySlots))
 	// The store knows what it needs, and the host knows what it wants. The limits apply to what both make of it.
 	grouping := c.Grouping.on(store)

@@ -62,11 +62,7 @@ func (s *session) ListOrdersWithLines(
 	if !ask.Indexed && s.store.engine.traits().joinsReads {
 		of = s.orderList(ask)
 	}
-	orders, lines, err := s.withLines(ctx, "ListOrders", of,
-		func() ([]driver.Order, error) { return s.ListOrders(ctx, ask) })
-	// Joined reads promise no order.
-	slices.SortStableFunc(orders, func(a, b driver.Order) int { return cmp.Compare(b.Number, a.Number) })
-	return orders, lines, err
+	return s.withLines(ctx, "ListOrders", of, func() ([]driver.Order, error) { return s.ListOrders(ctx, ask) })
 }
 
 // withLines returns the orders that read returns, and their lines. It reads the lines in the same message if it has the

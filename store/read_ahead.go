@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
@@ -26,6 +27,7 @@ type readAhead struct{ reads []*announcedRead }
 // announcedRead is a read that was announced, identified by its statement.
 type announcedRead struct {
 	statement *builder
+	ordered   bool // the order of its rows counts
 	made      bool
 	records   []string // of its result
 }
@@ -71,7 +73,7 @@ func (r *readAhead) join(
 	if len(waiting) == 0 {
 		return statement, scan, nil
 	}
-	main := &announcedRead{statement: statement}
+	main := &announcedRead{statement: statement, ordered: true}
 	joined, fill := joinReads(statement.engine, "", append([]*announcedRead{main}, waiting...))
 	return joined, func(rows rowSet) error {
 		if _, err := fill(rows); err != nil {
@@ -88,13 +90,17 @@ func joinReads(
 ) (statement *builder, fill func(rowSet) (extra string, err error)) {
 	to := build(engine, "")
 	if extra != "" {
-		to.add("SELECT -1 AS part, " + extra + " AS record")
+		to.add("SELECT -1 AS part, 0::bigint AS place, " + extra + " AS record")
 	}
 	for i, read := range reads {
 		if len(to.text) > 0 {
 			to.add("\nUNION ALL ")
 		}
-		to.add("SELECT " + strconv.Itoa(i) + " AS part, t::text AS record FROM (")
+		place := "0::bigint"
+		if read.ordered {
+			place = "row_number() OVER ()"
+		}
+		to.add("SELECT " + strconv.Itoa(i) + " AS part, " + place + " AS place, t::text AS record FROM (")
 		to.append(read.statement)
 		to.add(") AS t")
 		to.prepare = max(to.prepare, read.statement.prepare)
@@ -103,20 +109,35 @@ func joinReads(
 		for _, read := range reads {
 			read.records = nil
 		}
+		var read joinedRow
+		var ordered []joinedRow
 		for rows.Next() {
-			var part int
-			var record string
-			if err := rows.Scan(&part, &record); err != nil {
+			if err := rows.Scan(&read.part, &read.place, &read.record); err != nil {
 				return "", err
 			}
-			if part < 0 {
-				extra = record
-				continue
+			switch {
+			case read.part < 0:
+				extra = read.record
+			case read.place > 0:
+				ordered = append(ordered, read)
+			default:
+				reads[read.part].records = append(reads[read.part].records, read.record)
 			}
-			reads[part].records = append(reads[part].records, record)
+		}
+		// UNION ALL promises no order.
+		slices.SortFunc(ordered, func(a, b joinedRow) int { return cmp.Compare(a.place, b.place) })
+		for _, row := range ordered {
+			reads[row.part].records = append(reads[row.part].records, row.record)
 		}
 		return extra, nil
 	}
+}
+
+// joinedRow is a row of joined reads.
+type joinedRow struct {
+	part   int
+	place  int64 // in the result of its part, from 1, if that is ordered
+	record string
 }
 
 // setMade marks the reads of a message that succeeded.

@@ -1,11 +1,8 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -140,11 +137,6 @@ func (tx *transaction) lockedStock(ctx context.Context, queries []driver.StockQu
 	for _, q := range queries {
 		missing[stockKey(q.CompanyID, q.EventID, q.Tier, q.UnitPrice)] = q.Quantity
 	}
-	// Joined reads promise no order.
-	slices.SortStableFunc(found, func(a, b driver.Batch) int {
-		return cmp.Or(bytes.Compare(a.CompanyID[:], b.CompanyID[:]), bytes.Compare(a.EventID[:], b.EventID[:]),
-			strings.Compare(a.Tier, b.Tier), cmp.Compare(a.Position, b.Position))
-	})
 	return slices.DeleteFunc(found, func(b driver.Batch) bool {
 		of := stockKey(b.CompanyID, b.EventID, b.Tier, b.UnitPrice)
 		covered := missing[of] <= 0
