@@ -34,10 +34,11 @@ func (s *Service) Identify(ctx context.Context, key string) (Caller, error) {
 	if !ok {
 		return Caller{}, errAuthenticationFailed
 	}
-	if known, ok := s.knownKeys.get(id); ok && known.lasts(s.now()) {
+	at := s.now()
+	if known, ok := s.knownKeys.get(id); ok && known.lasts(at) {
 		// A wrong secret is looked up like that of any other key, so it gets the same answer in the same time.
 		if _, current := s.keys.Verify(known.digest, secretDomain, id.String(), secret); current {
-			return known.provisional(secret), nil
+			return known.provisional(secret, at), nil
 		}
 	}
 	return s.lookUpKey(ctx, id, secret)
@@ -106,6 +107,8 @@ type provisional struct {
 	// functions because package fmt would print the digest and the secret even through a pointer.
 	hasDigest func(digest string) bool
 	lookUp    func(ctx context.Context, s *Service) (Caller, error)
+	// since is when the caller was identified.
+	since time.Time
 	// confirmed is the caller of now: what was remembered, once a transaction has found the same, or what a look-up has
 	// found. It is nil before either. A group sets it in another goroutine.
 	confirmed atomic.Pointer[Caller]
@@ -121,12 +124,26 @@ func (a authority) checkProvisional(c Caller) error {
 		!slices.Equal(a.key.Grants, c.grants) {
 		return errOutdatedCaller
 	}
+	c.setConfirmed()
+	return nil
+}
+
+// setConfirmed makes a provisional caller the caller of now.
+func (c Caller) setConfirmed() {
 	if c.provisional.confirmed.Load() == nil {
 		confirmed := c
 		confirmed.provisional = nil
 		c.provisional.confirmed.Store(&confirmed)
 	}
-	return nil
+}
+
+// lostMeanwhile reports whether a provisional caller had its authority when it was identified, and lost it while its
+// write waited. Then its key was good, and the write is refused as that of any other caller would be.
+func (a authority) lostMeanwhile(c Caller) bool {
+	revoked, suspended := a.key.Status != APIKeyActive, a.company.Status != CompanyActive
+	return (revoked || suspended) && c.provisional.hasDigest(a.key.Digest) && slices.Equal(a.key.Grants, c.grants) &&
+		(!revoked || a.key.RevokedAt.After(c.provisional.since)) &&
+		(!suspended || a.company.UpdatedAt.After(c.provisional.since))
 }
 
 // readAuthorised runs fn for reading. For a provisional caller it reads the authority, with the first read of fn in one
@@ -185,10 +202,11 @@ func (k *knownKeys) add(caller Caller, digest string, at, until time.Time) {
 // lasts reports whether the entry is still good. If the clock was set back it is not.
 func (k knownKey) lasts(at time.Time) bool { return !at.Before(k.since) && at.Before(k.until) }
 
-// provisional returns a new caller with what was remembered. The secret was verified.
-func (k knownKey) provisional(secret []byte) Caller {
+// provisional returns a new caller with what was remembered, at a time. The secret was verified.
+func (k knownKey) provisional(secret []byte, at time.Time) Caller {
 	caller := k.caller
 	caller.provisional = &provisional{
+		since:     at,
 		hasDigest: func(digest string) bool { return digest == k.digest },
 		lookUp: func(ctx context.Context, s *Service) (Caller, error) {
 			return s.lookUpKey(ctx, k.caller.keyID, secret)

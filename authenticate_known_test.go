@@ -161,8 +161,8 @@ func TestMadeUpKeysAreNotRemembered(t *testing.T) {
 }
 
 // TestAChangedKeyStopsEachOperation checks that no operation succeeds for a caller that was identified without a read
-// if its key or its company was changed by another process since. The error is that of authentication, and nothing is
-// written. A key whose digest alone has changed goes on.
+// if its key or its company was changed by another process since. The error is that of authentication, for a write that
+// came before the change the missing permission, and nothing is written. A key whose digest alone has changed goes on.
 func TestAChangedKeyStopsEachOperation(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -184,28 +184,39 @@ func TestAChangedKeyStopsEachOperation(t *testing.T) {
 			}
 			return callers
 		}
-		stopped := func(what string, callers []ticketing.Caller) {
+		stopped := func(what string, callers []ticketing.Caller, meanwhile bool) {
 			t.Helper()
 			before := holdings(t, shop)
 			for i, operation := range calls {
-				if err := operation.call(t.Context(), callers[i]); code(err) != ticketing.CodeAuthenticationFailed {
+				want, confirmed := ticketing.CodeAuthenticationFailed, ticketing.CodeAuthenticationFailed
+				if meanwhile && operation.write {
+					want, confirmed = ticketing.CodePermissionDenied, ""
+				}
+				if err := operation.call(t.Context(), callers[i]); code(err) != want {
 					t.Errorf("%s: %s: %v", operation.name, what, err)
 				}
 				_, err := shop.Confirm(t.Context(), callers[i])
-				is.Equal(code(err), ticketing.CodeAuthenticationFailed)
+				is.Equal(code(err), confirmed)
 			}
 			is.Equal(holdings(t, shop), before)
 		}
+		// A write that was identified before the change has waited for it.
+		waiting := identified()
+		shop.Clock.Advance(time.Millisecond)
 		suspended := identified()
 		_, err = staff.SuspendCompany(t.Context(), shop.Company.ID)
 		is.NoErr(err)
-		stopped("company suspended", suspended)
+		stopped("company suspended", suspended, false)
+		stopped("company suspended meanwhile", waiting, true)
 		_, err = staff.ActivateCompany(t.Context(), shop.Company.ID)
 		is.NoErr(err)
 		_, err = shop.Authenticate(t.Context(), key.Key)
 		is.NoErr(err)
 
-		current, revoked := identified(), identified()
+		current := identified()
+		waiting = identified()
+		shop.Clock.Advance(time.Millisecond)
+		revoked := identified()
 		for i, operation := range calls {
 			if err := operation.call(t.Context(), current[i]); err != nil {
 				t.Errorf("%s: %v", operation.name, err)
@@ -213,7 +224,8 @@ func TestAChangedKeyStopsEachOperation(t *testing.T) {
 		}
 		_, err = staff.RevokeAPIKey(t.Context(), key.ID)
 		is.NoErr(err)
-		stopped("key revoked", revoked)
+		stopped("key revoked", revoked, false)
+		stopped("key revoked meanwhile", waiting, true)
 	})
 }
 

@@ -153,6 +153,10 @@ func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]aut
 // For a provisional caller that is not as it was remembered it returns errOutdatedCaller, see runCurrent.
 func (a authority) check(c Caller, grant Grant) error {
 	if err := a.checkProvisional(c); err != nil {
+		if a.lostMeanwhile(c) {
+			c.setConfirmed()
+			return errPermissionDenied
+		}
 		return err
 	}
 	// The zero record of an unknown company has no status, so it is refused like a suspended one.
