@@ -72,8 +72,11 @@ func (c cachedReads) OrdersWithLines(
 		c.announceBranding(ctx, refs[0].CompanyID)
 	}
 	orders, lines, err := ordersWithLines(ctx, c.ReadTx, refs)
+	if err != nil {
+		return nil, nil, err
+	}
 	c.rememberBranding(orders)
-	return orders, lines, err
+	return orders, lines, nil
 }
 
 // ListOrdersWithLines reads a page of orders and their lines.
@@ -82,8 +85,11 @@ func (c cachedReads) ListOrdersWithLines(
 ) ([]driver.Order, []driver.Admission, error) {
 	c.announceBranding(ctx, query.CompanyID)
 	orders, lines, err := listOrdersWithLines(ctx, c.ReadTx, query)
+	if err != nil {
+		return nil, nil, err
+	}
 	c.rememberBranding(orders)
-	return orders, lines, err
+	return orders, lines, nil
 }
 
 // announceBranding announces the read of the branding that the orders of a company probably have.

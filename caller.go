@@ -98,8 +98,8 @@ type authority struct {
 	member  driver.Member
 }
 
-// authorities returns the authority of each caller, in their order. A write calls it after [driver.Gate.Begin], in a
-// statement of its own: what was read before the lock may be out of date. Repeated companies and keys are read once. A
+// authorities returns the authority of each caller, in their order. A write reads it in a later statement than its
+// gate: what was read before the lock may be out of date. Repeated companies and keys are read once. A
 // caller without a key has the zero record of one. Members are read only if a caller is one.
 func authorities(ctx context.Context, tx driver.ReadTx, callers []Caller) ([]authority, error) {
 	ids := make([]uuid.UUID, 0, len(callers))

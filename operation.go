@@ -327,6 +327,7 @@ func (o *operation[P, R]) announce(ctx context.Context, tx driver.Tx, at time.Ti
 	}
 }
 
+// callersOf returns the callers of calls.
 func callersOf[P, R any](calls []*call[P, R]) []Caller {
 	callers := make([]Caller, len(calls))
 	for i, c := range calls {
@@ -335,6 +336,7 @@ func callersOf[P, R any](calls []*call[P, R]) []Caller {
 	return callers
 }
 
+// refsOf returns the idempotency keys of calls.
 func refsOf[P, R any](calls []*call[P, R]) []driver.IdempotencyKey {
 	refs := make([]driver.IdempotencyKey, len(calls))
 	for i, c := range calls {

@@ -10,9 +10,8 @@
 //   - [Store] is what a store implements. Its comment has the promises that every store keeps, and the lock order.
 //   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
 //   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
-//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader]
-//     and [SaleLocker] are optional.
-//     The contract will grow by such optional interfaces, and by optional fields, alone.
+//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader] and [SaleLocker]
+//     are optional. The contract will grow by such optional interfaces, and by optional fields, alone.
 //   - [PurposeOf] returns what a transaction is for.
 //
 // # Names
@@ -172,22 +171,22 @@ type BeginOptions struct {
 	// store is configured with.
 	LockTimeout time.Duration
 	// Reads announces the reads that fn makes first, as [Announcer] does. A store may make them in the message that begins
-	// the transaction, after the locks and claims were granted. nil announces none.
+	// the transaction, after the locks and claims were granted, or ignore them. nil announces none.
 	Reads func(ctx context.Context, tx Tx)
 }
 
-// An Announcer is a transaction that makes several reads in one message. A store whose transactions are not calls
-// each read when it is called.
+// An Announcer is a transaction that makes several reads in one message. It is optional: without it each read is made when
+// it is called.
 type Announcer interface {
 	// Announce calls reads with a transaction that keeps each read and returns zero records. The reads are made together
-	// with the next one. The next call of a method with the arguments of one of them returns what was read then, unless
-	// the transaction wrote or locked something in between. A read that was announced and is not called costs its work,
-	// and changes nothing.
+	// with the next one. The next call of a method with exactly the arguments of one of them returns what was read then,
+	// once. A write and a lock of the transaction forget what was announced. A read that was announced and is not called
+	// costs its work, and changes nothing.
 	Announce(ctx context.Context, reads func(ctx context.Context, tx ReadTx))
 }
 
-// A LineReader is a [ReadTx] that reads orders together with their lines in one message. A store whose transactions are
-// none reads them by two calls.
+// A LineReader is a [ReadTx] that reads orders together with their lines in one message. It is optional: without it two
+// calls are made.
 type LineReader interface {
 	// OrdersWithLines does what [OrderReader.Orders] does, and then [OrderReader.OrderLines] for the orders found.
 	OrdersWithLines(ctx context.Context, refs []OrderRef) ([]Order, []Admission, error)
@@ -195,8 +194,8 @@ type LineReader interface {
 	ListOrdersWithLines(ctx context.Context, query OrderQuery) ([]Order, []Admission, error)
 }
 
-// A SaleLocker is a [Tx] that locks the stock and the wallets of sales in one message. A store whose transactions are
-// none locks them by two calls.
+// A SaleLocker is a [Tx] that locks the stock and the wallets of sales in one message. It is optional: without it two
+// calls are made.
 type SaleLocker interface {
 	// LockSale does what [InventoryWriter.LockStock] and then [WalletWriter.LockWallets] do.
 	LockSale(ctx context.Context, queries []StockQuery, wallets []WalletRef) ([]Batch, []LockedWallet, error)

@@ -115,6 +115,10 @@ func (x *exchange) confirm(ctx context.Context, refusal error) (result, error) {
 		x.caller = ticketing.Caller{} // The key was looked up, and is nobody's.
 		return result{}, refusal
 	}
+	// Without a database or a caller, a look-up would only wait once more.
+	if ctx.Err() != nil || errors.Is(refusal, ticketing.ErrUnavailable) {
+		return result{}, refusal
+	}
 	remembered := x.caller
 	caller, err := x.api.svc.Confirm(ctx, remembered)
 	x.caller = caller

@@ -78,6 +78,13 @@ func (r keyReads) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]drive
 	return r.store.granted(r.ReadTx.APIKeys(ctx, refs))
 }
 
+// Announce passes announced reads on: what they return goes through keyReads when it is called.
+func (r keyReads) Announce(ctx context.Context, reads func(ctx context.Context, tx driver.ReadTx)) {
+	if announcer, ok := r.ReadTx.(driver.Announcer); ok {
+		announcer.Announce(ctx, reads)
+	}
+}
+
 type keyTx struct {
 	driver.Tx
 

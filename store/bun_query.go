@@ -46,6 +46,9 @@ func find[M, R any](
 		return nil, nil
 	}
 	statement := s.store.modelStatement(query.Model(&models))
+	if changes(statement) {
+		s.ahead.forget()
+	}
 	s.keep(name, statement)
 	err := s.readNow(ctx, name, statement, func(rows rowSet) error {
 		models = nil

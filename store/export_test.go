@@ -18,6 +18,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/ledger"
 )
 
 // Transient returns a transient error.
@@ -274,34 +275,49 @@ func ExecIn(ctx context.Context, tx driver.Tx, text string) error {
 
 // Record is a row of every type of column that joined reads have.
 type Record struct {
-	Text   string
-	Bytes  []byte // nil: NULL
-	ID     uuid.UUID
-	Number int64
-	Count  int
-	At     time.Time // zero: NULL
-	Flag   bool
+	Text    string
+	Bytes   []byte // nil: NULL
+	ID      uuid.UUID
+	Number  int64
+	Count   int
+	At      time.Time // zero: NULL
+	Flag    bool
+	Missing string // empty: NULL
+	Hash    ledger.Hash
+	Grants  []driver.Grant
 }
 
-// ReadJoined reads each record back from PostgreSQL by a read of its own, all of them in one statement.
-func (s *Store) ReadJoined(ctx context.Context, records []Record) ([]Record, error) {
+// ReadJoined reads records back from PostgreSQL, those of each part by a read of its own, all of them in one statement.
+func (s *Store) ReadJoined(ctx context.Context, parts [][]Record) ([][]Record, error) {
 	var reads []*announcedRead
-	for _, r := range records {
-		reads = append(reads, &announcedRead{statement: build(s.engine, "SELECT ?, ?, ?, ?, ?, ?, ?",
-			r.Text, r.Bytes, r.ID, r.Number, r.Count, r.At, r.Flag)})
+	for _, records := range parts {
+		read := build(s.engine, "")
+		for i, r := range records {
+			if i > 0 {
+				read.add(" UNION ALL ")
+			}
+			var missing any = r.Missing
+			if r.Missing == "" {
+				missing = time.Time{} // NULL, of any type.
+			}
+			read.add("SELECT ?, ?, ?, ?, ?, ?, ?, (?)::text, ?, ?", r.Text, r.Bytes, r.ID, r.Number, r.Count, r.At, r.Flag,
+				missing, r.Hash[:], texts[driver.Grant](r.Grants).encode())
+		}
+		reads = append(reads, &announcedRead{statement: read})
 	}
 	statement, fill := joinReads(s.engine, "", reads)
 	err := s.engine.query(ctx, s.engine.reader(), statement, func(rows rowSet) error {
 		_, err := fill(rows)
 		return err
 	})
-	var found []Record
-	for _, read := range reads {
+	found := make([][]Record, len(reads))
+	for i, read := range reads {
 		rows := &recordRows{records: read.records}
 		for err == nil && rows.Next() {
 			var r Record
-			err = rows.Scan(&r.Text, &r.Bytes, (*id)(&r.ID), &r.Number, &r.Count, (*moment)(&r.At), &r.Flag)
-			found = append(found, r)
+			err = rows.Scan(&r.Text, &r.Bytes, (*id)(&r.ID), (*number)(&r.Number), &r.Count, (*moment)(&r.At), &r.Flag,
+				(*missing)(&r.Missing), (*hash)(&r.Hash), (*texts[driver.Grant])(&r.Grants))
+			found[i] = append(found[i], r)
 		}
 	}
 	return found, err

@@ -286,6 +286,66 @@ func askMany(tb testing.TB, s driver.Store) {
 		_, err = tx.Wallets(ctx, []driver.WalletRef{{CompanyID: company, Wallet: ledger.Float}})
 		return err
 	}))
+	askJoined(tb, s, events, orders, results)
+}
+
+// askJoined makes the reads that travel together.
+func askJoined(
+	tb testing.TB, s driver.Store, events []driver.EventRef, orders []driver.OrderRef, results []driver.IdempotencyKey,
+) {
+	tb.Helper()
+	is := is.New(tb)
+	authority := func(ctx context.Context, tx driver.ReadTx) {
+		_, _ = tx.Companies(ctx, []uuid.UUID{company})
+		_, _ = tx.APIKeys(ctx, []driver.APIKeyRef{{CompanyID: company, ID: number(base + 1)}})
+	}
+	for many := range 2 {
+		events, orders, results := events[:1+4*many], orders[:1+29*many], results[:1+29*many]
+		var terms []driver.SaleTermsRef
+		for _, e := range events {
+			terms = append(terms, driver.SaleTermsRef{EventRef: e, BrandingVersion: 2})
+		}
+		in := driver.BeginOptions{Shared: []uuid.UUID{company}, Keys: results}
+		in.Reads = func(ctx context.Context, tx driver.Tx) {
+			authority(ctx, tx)
+			_, _ = tx.Results(ctx, results)
+			_, _ = tx.SaleTerms(ctx, terms, minute(3))
+		}
+		is.NoErr(s.Update(tb.Context(), func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, in); err != nil {
+				return err
+			}
+			locker, ok := tx.(driver.SaleLocker)
+			if !ok { // Of a wrapped store.
+				return nil
+			}
+			var queries []driver.StockQuery
+			for _, e := range events {
+				queries = append(queries,
+					driver.StockQuery{CompanyID: company, EventID: e.ID, Tier: "VIP", UnitPrice: 500, Quantity: 3})
+			}
+			batches, wallets, err := locker.LockSale(ctx, queries, driver.WalletRefs(company))
+			is.Equal(len(batches), len(events))
+			is.Equal(len(wallets), 2)
+			return err
+		}))
+		is.NoErr(s.View(tb.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			reader, ok := tx.(driver.LineReader)
+			if !ok {
+				return nil
+			}
+			tx.(driver.Announcer).Announce(ctx, authority)
+			_, _, err := reader.OrdersWithLines(ctx, orders)
+			is.NoErr(err)
+			for _, before := range []int64{0, 1500} {
+				_, _, err = reader.ListOrdersWithLines(ctx, driver.OrderQuery{CompanyID: company, After: before, Limit: 20})
+				is.NoErr(err)
+			}
+			tx.(driver.Announcer).Announce(ctx, authority)
+			_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})
+			return err
+		}))
+	}
 }
 
 // settle gives the company of the tests, which exists already, the orders that askMany reads, through the store.

@@ -29,6 +29,7 @@ func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.
 	})
 }
 
+// orderRef returns the reference of an order.
 func orderRef(o driver.Order) driver.OrderRef {
 	return driver.OrderRef{CompanyID: o.CompanyID, ID: o.ID}
 }

@@ -238,10 +238,12 @@ func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (mess
 	return message, returnsClaims
 }
 
-// appendSilent adds a statement that evaluates a condition, which is never true, and changes nothing. It names a company
-// that does not exist, so that even its plan reads no table.
+// appendSilent adds a statement that evaluates a condition, which is never true, and changes nothing. It names a
+// company that does not exist, so that its plan has no scan of a table. The id is in a subquery: if the planner saw
+// that no partition can have it, it would leave out the condition as well, and with it the locks.
 func (e *postgresEngine) appendSilent(to *builder, condition string, values ...any) {
-	to.add("UPDATE ticketing_companies SET id = id WHERE id = '"+uuid.Nil.String()+"'::uuid AND "+condition, values...)
+	to.add("UPDATE ticketing_companies SET id = id WHERE id = (SELECT '"+uuid.Nil.String()+"'::uuid) AND "+condition,
+		values...)
 	to.endPart(keepAlways)
 }
 

@@ -27,12 +27,12 @@ type readAhead struct{ reads []*announcedRead }
 // announcedRead is a read that was announced, identified by its statement.
 type announcedRead struct {
 	statement *builder
-	ordered   bool // the order of its rows counts
 	made      bool
 	records   []string // of its result
 }
 
-func (a *announcedRead) is(statement *builder) bool {
+// matches reports whether a statement is that of the read.
+func (a *announcedRead) matches(statement *builder) bool {
 	return bytes.Equal(a.statement.text, statement.text) &&
 		bytes.Equal(a.statement.literals.text, statement.literals.text) &&
 		slices.Equal(a.statement.literals.ends, statement.literals.ends)
@@ -48,7 +48,7 @@ func (r *readAhead) announce(statement *builder) {
 // take returns the rows of an announced read that was made.
 func (r *readAhead) take(statement *builder) (rows *recordRows, found bool) {
 	for i, read := range r.reads {
-		if read.made && read.is(statement) {
+		if read.made && read.matches(statement) {
 			r.reads = slices.Delete(r.reads, i, i+1)
 			return &recordRows{records: read.records}, true
 		}
@@ -59,11 +59,17 @@ func (r *readAhead) take(statement *builder) (rows *recordRows, found bool) {
 // forget removes all reads. What was read is not valid after a write of the same transaction, or after a lock.
 func (r *readAhead) forget() { r.reads = nil }
 
+// changes reports whether a statement that returns rows also locks or writes them. It forgets the announced reads, and
+// none is joined with it: a part of a statement that waits for a lock sees what was there before the wait.
+func changes(statement *builder) bool {
+	return bytes.Contains(statement.text, []byte(rowLock)) || bytes.Contains(statement.text, []byte("RETURNING"))
+}
+
 // join returns a read joined with the announced ones that were not made yet, which are waiting.
 func (r *readAhead) join(
 	statement *builder, scan func(rowSet) error,
 ) (joined *builder, scanJoined func(rowSet) error, waiting []*announcedRead) {
-	isMain := func(read *announcedRead) bool { return !read.made && read.is(statement) }
+	isMain := func(read *announcedRead) bool { return !read.made && read.matches(statement) }
 	r.reads = slices.DeleteFunc(r.reads, isMain)
 	for _, read := range r.reads {
 		if !read.made {
@@ -73,7 +79,7 @@ func (r *readAhead) join(
 	if len(waiting) == 0 {
 		return statement, scan, nil
 	}
-	main := &announcedRead{statement: statement, ordered: true}
+	main := &announcedRead{statement: statement}
 	joined, fill := joinReads(statement.engine, "", append([]*announcedRead{main}, waiting...))
 	return joined, func(rows rowSet) error {
 		if _, err := fill(rows); err != nil {
@@ -96,11 +102,7 @@ func joinReads(
 		if len(to.text) > 0 {
 			to.add("\nUNION ALL ")
 		}
-		place := "0::bigint"
-		if read.ordered {
-			place = "row_number() OVER ()"
-		}
-		to.add("SELECT " + strconv.Itoa(i) + " AS part, " + place + " AS place, t::text AS record FROM (")
+		to.add("SELECT " + strconv.Itoa(i) + " AS part, row_number() OVER () AS place, t::text AS record FROM (")
 		to.append(read.statement)
 		to.add(") AS t")
 		to.prepare = max(to.prepare, read.statement.prepare)
@@ -109,24 +111,21 @@ func joinReads(
 		for _, read := range reads {
 			read.records = nil
 		}
-		var read joinedRow
-		var ordered []joinedRow
+		var found []joinedRow
 		for rows.Next() {
-			if err := rows.Scan(&read.part, &read.place, &read.record); err != nil {
+			var row joinedRow
+			if err := rows.Scan(&row.part, &row.place, &row.record); err != nil {
 				return "", err
 			}
-			switch {
-			case read.part < 0:
-				extra = read.record
-			case read.place > 0:
-				ordered = append(ordered, read)
-			default:
-				reads[read.part].records = append(reads[read.part].records, read.record)
+			if row.part < 0 {
+				extra = row.record
+				continue
 			}
+			found = append(found, row)
 		}
 		// UNION ALL promises no order.
-		slices.SortFunc(ordered, func(a, b joinedRow) int { return cmp.Compare(a.place, b.place) })
-		for _, row := range ordered {
+		slices.SortFunc(found, func(a, b joinedRow) int { return cmp.Compare(a.place, b.place) })
+		for _, row := range found {
 			reads[row.part].records = append(reads[row.part].records, row.record)
 		}
 		return extra, nil
@@ -136,7 +135,7 @@ func joinReads(
 // joinedRow is a row of joined reads.
 type joinedRow struct {
 	part   int
-	place  int64 // in the result of its part, from 1, if that is ordered
+	place  int64 // in the result of its part, from 1
 	record string
 }
 
@@ -152,9 +151,15 @@ func (s *session) Announce(ctx context.Context, reads func(ctx context.Context, 
 	if !s.store.engine.traits().joinsReads || s.ended.Load() {
 		return
 	}
+	s.announceTo(func() { reads(ctx, s) })
+}
+
+// announceTo runs reads, which are then announced and not made.
+func (s *session) announceTo(reads func()) {
+	before := s.announcing
 	s.announcing = true
-	defer func() { s.announcing = false }()
-	reads(ctx, s)
+	defer func() { s.announcing = before }()
+	reads()
 }
 
 // rowSet are the rows of a result.
@@ -170,6 +175,7 @@ type recordRows struct {
 	fields  []recordField // of the current row
 }
 
+// recordField is a field of a record: its text, without quotes, or NULL.
 type recordField struct {
 	text string
 	null bool
@@ -227,7 +233,10 @@ func unquoteField(quoted string) (text, rest string) {
 	return string(plain), ""
 }
 
-var errNullField = errors.New("a column is NULL")
+var (
+	errNullField = errors.New("a column is NULL")
+	errField     = errors.New("a column has another type")
+)
 
 // Scan reads the fields of the current row.
 func (r *recordRows) Scan(into ...any) error {
@@ -242,6 +251,7 @@ func (r *recordRows) Scan(into ...any) error {
 	return nil
 }
 
+// scan reads the field into a variable. An error does not contain the text, which may be that of a buyer.
 func (f recordField) scan(into any) (err error) {
 	switch to := into.(type) {
 	case *id: // The most frequent kind.
@@ -250,8 +260,11 @@ func (f recordField) scan(into any) (err error) {
 			return nil
 		}
 		found, err := uuid.Parse(f.text)
+		if err != nil {
+			return errField
+		}
 		*to = id(found)
-		return err
+		return nil
 	case sql.Scanner:
 		return to.Scan(f.value(into))
 	case *[]byte:
@@ -259,7 +272,7 @@ func (f recordField) scan(into any) (err error) {
 		if !f.null {
 			*to, err = unhex(f.text)
 		}
-		return err
+		return fieldError(err)
 	}
 	if f.null {
 		return errNullField
@@ -276,10 +289,18 @@ func (f recordField) scan(into any) (err error) {
 	default:
 		return fmt.Errorf("no text is read into a %T", into)
 	}
-	return err
+	return fieldError(err)
 }
 
-// value returns the field as the driver returns a column to the scanner.
+func fieldError(err error) error {
+	if err != nil {
+		return errField
+	}
+	return nil
+}
+
+// value returns the field as the driver returns a column to the scanner. A text that is no number or no bytes is left as
+// it is, and the scanner refuses it.
 func (f recordField) value(into any) any {
 	if f.null {
 		return nil

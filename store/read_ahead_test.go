@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 	"pgregory.net/rapid"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
@@ -29,12 +30,17 @@ func TestJoinedReads(t *testing.T) {
 			if rapid.Bool().Draw(t, "bytes") {
 				r.Bytes = rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")
 			}
+			copy(r.Hash[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
+			if rapid.Bool().Draw(t, "present") {
+				r.Missing = anyTexts().Draw(t, "text or none")
+			}
+			r.Grants = rapid.SliceOfN(rapid.SampledFrom(ticketing.AllGrants()), 1, 3).Draw(t, "grants")
 			if rapid.Bool().Draw(t, "time") {
 				r.At = time.UnixMilli(rapid.Int64Range(-1<<45, 1<<45).Draw(t, "time")).UTC()
 			}
 			return r
 		})
-		written := rapid.SliceOfN(record, 1, 4).Draw(t, "records")
+		written := rapid.SliceOfN(rapid.SliceOfN(record, 1, 3), 1, 4).Draw(t, "records")
 		read, err := s.ReadJoined(t.Context(), written)
 		if err != nil {
 			t.Fatal(err)

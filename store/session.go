@@ -88,6 +88,9 @@ func (s *session) read(ctx context.Context, name string, statement *builder, sca
 		s.ahead.announce(statement)
 		return nil
 	}
+	if changes(statement) {
+		s.ahead.forget()
+	}
 	if rows, found := s.ahead.take(statement); found {
 		if err := s.usable(); err != nil {
 			return err

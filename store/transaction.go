@@ -189,9 +189,7 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 		return inFlight, nil
 	}
 	if in.Reads != nil && tx.store.engine.traits().joinsReads {
-		tx.announcing = true
-		in.Reads(ctx, tx)
-		tx.announcing = false
+		tx.announceTo(func() { in.Reads(ctx, tx) })
 	}
 	var elsewhere []bool
 	err := tx.store.observe(ctx, "begin", func() error {

@@ -200,6 +200,7 @@ func (tx *transaction) LockWallets(
 		})
 }
 
+// lockedRef returns the reference of a locked wallet.
 func lockedRef(w driver.LockedWallet) driver.WalletRef { return walletRef(w.Wallet) }
 
 // walletRows are wallets to lock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -15,9 +16,11 @@ import (
 func announceChecks() []Check {
 	return []Check{
 		{"announced/reads return what they would return alone", grounded(announcedReads)},
+		{"announced/lists stay in their order", grounded(announcedLists)},
 		{"announced/an Update sees its own writes", grounded(announcedBeforeWrites)},
-		{"announced/reads of an Update come after its gate", grounded(announcedBehindGate)},
-		{"announced/reads of an Update come after its claims", grounded(announcedBehindClaims)},
+		{"announced/reads come after a lock that is taken after them", grounded(announcedBeforeLocks)},
+		{"announced/reads of an Update come after its gate", grounded(announcedAfterGate)},
+		{"announced/reads of an Update come after its claims", grounded(announcedAfterClaims)},
 		{"announced/reads that are not called change nothing", grounded(announcedInVain)},
 		{"together/stock and wallets are those of two calls", grounded(saleLocked)},
 		{"together/orders and lines are those of two calls", grounded(ordersWithLines)},
@@ -100,7 +103,78 @@ func announcedBeforeWrites(ctx context.Context, s driver.Store) error {
 	})
 }
 
-func announcedBehindGate(ctx context.Context, s driver.Store) error {
+func announcedLists(ctx context.Context, s driver.Store) error {
+	var orders []driver.Order
+	for n := 1; n <= 20; n++ {
+		orders = append(orders, newOrder(eventA, int64(n)))
+	}
+	if err := appendOrders(ctx, s, orders...); err != nil {
+		return err
+	}
+	slices.Reverse(orders)
+	list := func(ctx context.Context, tx driver.ReadTx) ([]driver.Order, error) {
+		return tx.ListOrders(ctx, driver.OrderQuery{CompanyID: companyA, Limit: 99})
+	}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = list(ctx, tx) })
+		return errors.Join(
+			want("a read", []driver.Company{newCompany(companyA)}).from(tx.Companies(ctx, []uuid.UUID{companyA})),
+			want("a list that was announced", orders).from(list(ctx, tx)),
+		)
+	})
+}
+
+// announcedBeforeLocks has an Update that announced a read wait for a lock, whose holder changes what is read.
+func announcedBeforeLocks(ctx context.Context, s driver.Store) error {
+	order, sold := newOrder(eventA, 1), newAdmission(eventA, 1, 1)
+	if err := appendOrders(ctx, s, order); err != nil {
+		return err
+	}
+	err := share(ctx, s, func(ctx context.Context, tx driver.Tx) error {
+		return tx.AppendAdmissions(ctx, []driver.Admission{sold})
+	})
+	if err != nil {
+		return err
+	}
+	refs := []driver.AdmissionRef{{CompanyID: companyA, ID: sold.ID}}
+	read := func(ctx context.Context, tx driver.ReadTx) ([]driver.Admission, error) {
+		return tx.Admissions(ctx, refs)
+	}
+	voided := sold
+	voided.Voided = true
+	var waiter <-chan error
+	err = share(ctx, s, func(inner context.Context, tx driver.Tx) error {
+		if _, err := tx.LockAdmissions(inner, refs); err != nil {
+			return err
+		}
+		done := make(chan error, 1)
+		waiter = done
+		locked := make(chan struct{})
+		in := driver.BeginOptions{
+			Shared: []uuid.UUID{companyA},
+			Reads:  func(ctx context.Context, tx driver.Tx) { _, _ = read(ctx, tx) },
+		}
+		go func() {
+			done <- enter(ctx, s, in, func(ctx context.Context, tx driver.Tx) error {
+				announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = read(ctx, tx) })
+				defer close(locked)
+				return errors.Join(
+					want("what was locked", []driver.Admission{voided}).from(tx.LockAdmissions(ctx, refs)),
+					want("what was announced before the lock", []driver.Admission{voided}).from(read(ctx, tx)),
+				)
+			})
+		}()
+		linger(locked, window) // The other Update waits for the lock while this one changes what it reads.
+		return tx.UpdateAdmissions(inner, []driver.Admission{voided})
+	})
+	if err != nil {
+		return err
+	}
+	err, waitErr := wait(ctx, "an Update that waits for an admission", waiter)
+	return errors.Join(err, waitErr)
+}
+
+func announcedAfterGate(ctx context.Context, s driver.Store) error {
 	suspended := newCompany(companyA)
 	suspended.Status = driver.CompanySuspended
 	read := func(ctx context.Context, tx driver.ReadTx) ([]driver.Company, error) {
@@ -133,7 +207,7 @@ func announcedBehindGate(ctx context.Context, s driver.Store) error {
 	return errors.Join(err, waitErr)
 }
 
-func announcedBehindClaims(ctx context.Context, s driver.Store) error {
+func announcedAfterClaims(ctx context.Context, s driver.Store) error {
 	spent := driver.IdempotencyKey{CompanyID: companyA, Operation: "o", Key: awkward}
 	free := driver.IdempotencyKey{CompanyID: companyB, Operation: "o", Key: "free"}
 	result := driver.IdempotencyResult{
