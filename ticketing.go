@@ -40,8 +40,8 @@
 //
 // The data plane has one method for each operation of the public contract. Each takes a [Caller]: who acts, for which
 // company, and with which grants. [Service.Authenticate] returns the caller of an API key, and so does
-// [Service.Identify], without a read for a key that was used lately. [TrustedCaller] returns one for a host that decides
-// by itself who may act.
+// [Service.Identify], without a read for a key that was used lately. [TrustedCaller] returns one for a host that
+// decides by itself who may act.
 //
 //	caller := ticketing.TrustedCaller(companyID, ticketing.GrantCheckoutCreate)
 //	order, err := svc.Checkout(ctx, caller, "cart-1001", ticketing.CheckoutParams{…})

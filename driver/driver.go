@@ -10,8 +10,8 @@
 //   - [Store] is what a store implements. Its comment has the promises that every store keeps, and the lock order.
 //   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
 //   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
-//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader] and [SaleLocker]
-//     are optional. The contract will grow by such optional interfaces, and by optional fields, alone.
+//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader] and
+//     [SaleLocker] are optional. The contract will grow by such optional interfaces, and by optional fields, alone.
 //   - [PurposeOf] returns what a transaction is for.
 //
 // # Names
@@ -175,8 +175,8 @@ type BeginOptions struct {
 	Reads func(ctx context.Context, tx Tx)
 }
 
-// An Announcer is a transaction that makes several reads in one message. It is optional: without it each read is made when
-// it is called.
+// An Announcer is a transaction that makes several reads in one message. It is optional: without it each read is made
+// when it is called.
 type Announcer interface {
 	// Announce calls reads with a transaction that keeps each read and returns zero records. The reads are made together
 	// with the next one. The next call of a method with exactly the arguments of one of them returns what was read then,

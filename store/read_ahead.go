@@ -299,8 +299,8 @@ func fieldError(err error) error {
 	return nil
 }
 
-// value returns the field as the driver returns a column to the scanner. A text that is no number or no bytes is left as
-// it is, and the scanner refuses it.
+// value returns the field as the driver returns a column to the scanner. A text that is no number or no bytes is left
+// as it is, and the scanner refuses it.
 func (f recordField) value(into any) any {
 	if f.null {
 		return nil

@@ -336,7 +336,8 @@ func ordersWithLines(ctx context.Context, s driver.Store) error {
 			{CompanyID: companyA, Limit: 9},
 			{CompanyID: companyA, Limit: 2, After: 5, Statuses: []driver.OrderStatus{driver.OrderConfirmed}},
 			{CompanyID: companyA, Limit: 2, Statuses: []driver.OrderStatus{driver.OrderRefunded, driver.OrderConfirmed}},
-			{CompanyID: companyB, Limit: 9}, {CompanyID: companyA},
+			{CompanyID: companyB, Limit: 9},
+			{CompanyID: companyA},
 		} {
 			found, err := tx.ListOrders(ctx, query)
 			if err != nil {
