@@ -291,7 +291,8 @@ func TestACallerShowsNoSecret(t *testing.T) {
 	raw, err := base64.RawURLEncoding.DecodeString(secret)
 	is.NoErr(err)
 	for _, shown := range []string{
-		secret, string(raw), fmt.Sprintf("%x", raw), strings.Trim(fmt.Sprintf("%d", raw), "[]"), fmt.Sprintf("%x", secret), "v1:",
+		secret, string(raw), fmt.Sprintf("%x", raw), strings.Trim(fmt.Sprintf("%d", raw), "[]"),
+		fmt.Sprintf("%x", secret), "v1:",
 	} {
 		if at := strings.Index(texts.String(), shown); at >= 0 {
 			t.Errorf("%q is shown: %s", shown, texts.String()[max(0, at-200):at+200])

@@ -219,7 +219,8 @@ func (w *twin) place() sold {
 // within returns the path of an endpoint with the ids of a place.
 func (p sold) within(path string) string {
 	return strings.NewReplacer(
-		"/orders/{id}", "/orders/"+p.order, "/events/{id}", "/events/"+p.event, "/admissions/{id}", "/admissions/"+p.admission,
+		"/orders/{id}", "/orders/"+p.order, "/events/{id}", "/events/"+p.event,
+		"/admissions/{id}", "/admissions/"+p.admission,
 	).Replace(path)
 }
 
