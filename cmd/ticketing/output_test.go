@@ -137,7 +137,7 @@ func TestDatabaseThatCannotBeUsed(t *testing.T) {
 	t.Run("no path", func(t *testing.T) {
 		t.Parallel()
 		is := is.New(t)
-		sh := newShell(t)
+		sh := newShellWithoutFile(t)
 		is.Equal(sh.start("company", "list", "--database", "sqlite::memory:").wait(), 1)
 		files, err := os.ReadDir(sh.dir)
 		is.NoErr(err)

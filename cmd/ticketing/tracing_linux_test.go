@@ -216,7 +216,7 @@ func TestTraces(t *testing.T) {
 	}
 	is.True(links > 0)
 	is.Equal(len(groups)+links, 26)
-	for _, name := range []string{"begin", "SaleTerms", "LockWallets", "commit"} {
+	for _, name := range []string{"begin", "LockStock", "commit"} {
 		below := 0
 		for _, statement := range to.named(name) {
 			if group := to.parentOf(statement); group != nil && groups[string(group.GetSpanId())] != nil {
