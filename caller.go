@@ -230,7 +230,7 @@ func (s *Service) read(
 ) error {
 	ctx, end := s.observe(ctx, operation)
 	// A read takes no gate: it sees what is committed when it runs.
-	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
+	err := s.readCurrent(ctx, caller, grant, func(caller Caller) error {
 		return s.runOnSlot(ctx, operation, caller.companyID, false, func() error {
 			return s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 				return s.readAuthorised(ctx, tx, caller, fn)
@@ -248,7 +248,7 @@ func (s *Service) readPage(
 	fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {
 	ctx, end := s.observe(ctx, operation)
-	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
+	err := s.readCurrent(ctx, caller, grant, func(caller Caller) error {
 		return s.runOnPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
 			err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
 				return s.readAuthorised(ctx, tx, caller, func(ctx context.Context, tx driver.ReadTx) (err error) {

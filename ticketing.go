@@ -104,6 +104,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -126,7 +127,8 @@ type Service struct {
 	slots       *companySlots
 	unknownKeys *unknownKeys
 	knownKeys   knownKeys
-	cache       *readCache // nil in a bound service
+	reads       atomic.Int64 // that run: see readCurrent
+	cache       *readCache   // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
 	brandingVersions recent[uuid.UUID, int64]
 	floats           lowFloatCache
