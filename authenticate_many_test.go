@@ -44,8 +44,8 @@ func (c countedKeys) FindAPIKeys(ctx context.Context, ids []uuid.UUID) ([]driver
 	return c.ReadTx.FindAPIKeys(ctx, ids)
 }
 
-// TestManyReadsShareLookUps checks that a read beside many others looks its key up, even if it was used lately, and that
-// it fails for a key that was revoked meanwhile.
+// TestManyReadsShareLookUps checks that a read beside many others looks its key up, even if it was used lately, and
+// that it fails for a key that was revoked meanwhile.
 func TestManyReadsShareLookUps(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

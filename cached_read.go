@@ -87,7 +87,7 @@ func (c cachedReads) ListOrdersWithLines(
 	ctx context.Context, query driver.OrderQuery,
 ) ([]driver.Order, []driver.Admission, error) {
 	if c.busy {
-		records, err := c.ReadTx.ListOrders(ctx, query)
+		records, err := c.ListOrders(ctx, query)
 		if err != nil {
 			return nil, nil, err
 		}
