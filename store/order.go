@@ -46,13 +46,11 @@ func (s *session) ordersOf(refs []driver.OrderRef) *builder {
 func (s *session) OrdersWithLines(
 	ctx context.Context, refs []driver.OrderRef,
 ) ([]driver.Order, []driver.Admission, error) {
-	if len(refs) == 0 || len(refs) > maxRows || !s.store.engine.traits().joinsReads {
-		return s.withLines(ctx, "Orders", nil, func() ([]driver.Order, error) { return s.Orders(ctx, refs) })
+	var of *builder
+	if 0 < len(refs) && len(refs) <= maxRows && s.store.engine.traits().joinsReads {
+		of = s.ordersOf(refs)
 	}
-	orders, lines, err := s.withLines(ctx, "Orders", s.ordersOf(refs), func() ([]driver.Order, error) {
-		return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(refs))
-	})
-	return inOrder(refs, orderRef, orders), lines, err
+	return s.withLines(ctx, "Orders", of, func() ([]driver.Order, error) { return s.Orders(ctx, refs) })
 }
 
 // ListOrdersWithLines returns a page of a company's orders, highest number first, and their lines.
@@ -67,7 +65,7 @@ func (s *session) ListOrdersWithLines(
 }
 
 // withLines returns the orders that read returns, and their lines. It reads the lines in the same message if it has the
-// query for the orders.
+// query that read makes.
 func (s *session) withLines(
 	ctx context.Context, name string, of *builder, read func() ([]driver.Order, error),
 ) ([]driver.Order, []driver.Admission, error) {

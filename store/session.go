@@ -105,7 +105,8 @@ func (s *session) read(ctx context.Context, name string, statement *builder, sca
 	return err
 }
 
-// keep decides whether a connection keeps the statement prepared. A Snapshot could not run again without it.
+// keep decides whether a connection keeps the statement prepared. Those of a Snapshot are not: it could not run again
+// if a session lacked one.
 func (s *session) keep(name string, statement *builder) {
 	if s.alone || s.owner != nil {
 		statement.prepare = keepingOf(name)
