@@ -4,10 +4,12 @@
 // The servers are throw-away. They are started from installed binaries, as an unprivileged user if the test runs as
 // root, in a separate folder within [scratch.Folder]. They end with the process that started them, however it ends.
 // TICKETING_TEST_POSTGRES names a server to use for databases instead: the URL of a database on it, with a role that
-// may create databases. If there is neither, and with -short, tests are skipped.
+// may create databases. TICKETING_TEST_CITUS names the coordinator of a Citus cluster in the same way: see [OnCluster].
+// If there is none of them, and with -short, tests are skipped.
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -40,6 +42,9 @@ var errNoServer = errors.New("there is no PostgreSQL for tests: " + howToGetOne 
 func Database(tb testing.TB) string {
 	tb.Helper()
 	s := use(tb)
+	if OnCluster() {
+		return Copy(tb, "empty", func(testing.TB, string) {}) // The parts of the cluster are made once.
+	}
 	name := s.name()
 	ctx := context.WithoutCancel(tb.Context())
 	if err := s.exec(ctx, "CREATE DATABASE "+name+s.strategy); err != nil {
@@ -96,18 +101,18 @@ func ReuseOpen[T any](
 			_ = s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
 			tb.Fatal(err)
 		}
-		lent = reused{name: name, admin: s.open(name), opened: opened}
+		lent = reused{name: name, admins: s.open(name), opened: opened}
 	}
 	opened := lent.opened.(T)
 	tb.Cleanup(func() {
 		if end(opened, !tb.Failed() && from.hasRoom(key)) {
-			if _, err := lent.admin.ExecContext(ctx, empty); err == nil {
+			if err := onEach(lent.admins, func(db *sql.DB) error { return run(ctx, db, empty) }); err == nil {
 				from.putIdle(key, lent)
 				return
 			}
 			end(opened, false)
 		}
-		_ = lent.admin.Close()
+		_ = onEach(lent.admins, (*sql.DB).Close)
 		if err := s.exec(ctx, "DROP DATABASE "+lent.name+" WITH (FORCE)"); err != nil {
 			tb.Errorf("drop the test's database: %v", err)
 		}
@@ -118,7 +123,7 @@ func ReuseOpen[T any](
 // found reports whether there is a PostgreSQL. If there is none, skipped tests give that as the reason.
 var found = sync.OnceValue(func() bool {
 	_, ok := Binaries()
-	return ok || os.Getenv(environment) != ""
+	return ok || os.Getenv(environment) != "" || OnCluster()
 })
 
 // leftOut skips a test if -short leaves out PostgreSQL.
@@ -133,6 +138,7 @@ func leftOut(tb testing.TB) {
 type shared struct {
 	admin    *sql.DB
 	url      *url.URL
+	workers  []*worker // the other nodes of a cluster
 	process  uint32 // the number of this process in the names of its databases
 	strategy string // a clause of CREATE DATABASE
 	count    atomic.Int64
@@ -156,7 +162,7 @@ type template struct {
 // reused is a copy of a template that is lent to one test after another.
 type reused struct {
 	name   string
-	admin  *sql.DB // a single connection, which empties the database
+	admins []*sql.DB // a single connection to each node, which empties the database
 	opened any
 }
 
@@ -217,7 +223,7 @@ func use(tb testing.TB) *shared {
 
 var theShared = sync.OnceValues(func() (*shared, error) {
 	s := &shared{templates: map[string]*template{}}
-	dsn := os.Getenv(environment)
+	dsn := cmp.Or(os.Getenv(clusterEnvironment), os.Getenv(environment))
 	if dsn == "" {
 		binaries, ok := Binaries()
 		if !ok {
@@ -236,14 +242,21 @@ var theShared = sync.OnceValues(func() (*shared, error) {
 	}
 	var err error
 	if s.url, err = url.Parse(dsn); err != nil {
-		return nil, errors.New(environment + " is not a URL") // The malformed URL may contain a password.
+		// The malformed URL may contain a password.
+		return nil, errors.New(environment + " or " + clusterEnvironment + " is not a URL")
 	}
 	s.admin = openPool(dsn)
 	// Each statement uses one of the connections that tests could have.
 	const connections = 8
 	s.admin.SetMaxOpenConns(connections)
 	s.admin.SetMaxIdleConns(connections)
-	if err := s.begin(context.Background()); err != nil {
+	ctx := context.Background()
+	if OnCluster() {
+		if s.workers, err = findWorkers(ctx, s.admin, s.url); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -335,23 +348,58 @@ func (s *shared) names(ctx context.Context) (names []string, err error) {
 	return names, rows.Err()
 }
 
+// exec runs a statement on the server, or on each node of the cluster.
 func (s *shared) exec(ctx context.Context, statement string) error {
-	_, err := s.admin.ExecContext(ctx, statement)
+	return onEach(s.admins(), func(db *sql.DB) error { return run(ctx, db, statement) })
+}
+
+func run(ctx context.Context, db *sql.DB, statement string) error {
+	_, err := db.ExecContext(ctx, statement)
 	return err
 }
 
-// open opens a pool of one connection to one of the databases.
-func (s *shared) open(name string) *sql.DB {
-	db := openPool(s.dsn(name))
-	db.SetMaxOpenConns(1)
-	return db
+// onEach calls do for each of the nodes at the same time.
+func onEach(nodes []*sql.DB, do func(*sql.DB) error) error {
+	if len(nodes) == 1 {
+		return do(nodes[0])
+	}
+	failed := make([]error, len(nodes))
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() { failed[i] = do(node) })
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// admins returns the pools in which databases are made: of the server, and of each worker.
+func (s *shared) admins() []*sql.DB {
+	all := []*sql.DB{s.admin}
+	for _, w := range s.workers {
+		all = append(all, w.admin)
+	}
+	return all
+}
+
+// open opens a pool of one connection to a database on each node.
+func (s *shared) open(name string) []*sql.DB {
+	all := []*sql.DB{openPool(s.dsn(name))}
+	for _, w := range s.workers {
+		all = append(all, openPool(withDatabase(w.url, name)))
+	}
+	for _, db := range all {
+		db.SetMaxOpenConns(1)
+	}
+	return all
 }
 
 // name returns a new name for a database that needs no quotes.
 func (s *shared) name() string { return fmt.Sprintf("%s%08x_%d", prefix, s.process, s.count.Add(1)) }
 
-func (s *shared) dsn(name string) string {
-	of := *s.url
+func (s *shared) dsn(name string) string { return withDatabase(s.url, name) }
+
+func withDatabase(server *url.URL, name string) string {
+	of := *server
 	of.Path, of.RawPath = "/"+name, ""
 	return of.String()
 }
@@ -392,6 +440,11 @@ func (s *shared) fill(tb testing.TB, fill func(tb testing.TB, dsn string)) strin
 			}
 		}
 	}()
+	if OnCluster() {
+		if err := s.join(ctx, name); err != nil {
+			tb.Fatalf("make a cluster of a template: %v", err)
+		}
+	}
 	fill(tb, s.dsn(name))
 	for _, statement := range []string{
 		"ALTER DATABASE " + name + " ALLOW_CONNECTIONS false",

@@ -75,7 +75,7 @@ func Hosts() []Host {
 		}},
 		{Name: "schema", Open: func(tb testing.TB) (*store.Store, *bun.DB) {
 			tb.Helper()
-			dsn := pgtest.Reuse(tb, "in a schema", migrateSchema, empty)
+			dsn := pgtest.Reuse(tb, "in a schema", migrateSchema, empty())
 			return Open(tb, dsn, &store.Config{Schema: schema, Connections: connections}),
 				bun.NewDB(Pool(tb, dsn), pgdialect.New())
 		}},

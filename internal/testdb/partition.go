@@ -49,13 +49,13 @@ func (c Confined) Grouping() driver.Grouping {
 // Partitioned opens a database whose tables are hash-partitioned by the company or the user.
 func Partitioned(tb testing.TB) Confined {
 	tb.Helper()
-	return Confined{pgtest.ReuseOpen(tb, "partitioned in few", partition(few), empty, openFew, endStore)}
+	return Confined{pgtest.ReuseOpen(tb, "partitioned in few", partition(few), empty(), openFew, endStore)}
 }
 
 // PartitionedDSN is like [DSN], with such tables, in few partitions.
 func PartitionedDSN(tb testing.TB) string {
 	tb.Helper()
-	return pgtest.Reuse(tb, "partitioned in few", partition(few), empty)
+	return pgtest.Reuse(tb, "partitioned in few", partition(few), empty())
 }
 
 // FreshPartitionedDSN is like [FreshDSN], with such tables.

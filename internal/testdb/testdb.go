@@ -24,17 +24,22 @@ type Store struct {
 }
 
 // Stores returns the SQL stores: SQLite, PostgreSQL, and PostgreSQL as a distributed engine requires it. With -short it
-// returns only SQLite.
+// returns only SQLite, and on a cluster
+// only PostgreSQL: see [pgtest.OnCluster].
 func Stores() []Store {
 	all := []Store{
 		{Name: "sqlite", Open: func(tb testing.TB) driver.Store { tb.Helper(); return SQLite(tb) }},
 		{Name: "postgres", Open: func(tb testing.TB) driver.Store { tb.Helper(); return Postgres(tb) }},
 		{Name: "partitioned", Open: func(tb testing.TB) driver.Store { tb.Helper(); return Partitioned(tb) }},
 	}
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return all[:1]
+	case pgtest.OnCluster():
+		return all[1:2] // The others know nothing of a cluster.
+	default:
+		return all
 	}
-	return all
 }
 
 // connections is how many connections a store has. Many concurrent calls wait for them, and a server has enough for
@@ -101,7 +106,7 @@ var theSQLite = sync.OnceValues(func() (file []byte, err error) {
 // test that closes it, breaks connections or changes more than rows must use a [DSN] or a [FreshDSN].
 func Postgres(tb testing.TB) *store.Store {
 	tb.Helper()
-	return pgtest.ReuseOpen(tb, "ticketing", migrate, empty, openFew, endStore)
+	return pgtest.ReuseOpen(tb, "ticketing", migrate, empty(), openFew, endStore)
 }
 
 func openFew(dsn string) (*store.Store, error) {
@@ -122,7 +127,7 @@ func endStore(s *store.Store, keep bool) bool {
 // rows. So a test that changes more than rows must use a [FreshDSN].
 func DSN(tb testing.TB) string {
 	tb.Helper()
-	return pgtest.Reuse(tb, "ticketing", migrate, empty)
+	return pgtest.Reuse(tb, "ticketing", migrate, empty())
 }
 
 // FreshDSN is like DSN, but the database is not reused after the test.
@@ -146,15 +151,29 @@ func migrateWith(tb testing.TB, dsn string, cfg *store.Config) {
 	if err := s.Migrate(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
+	if pgtest.OnCluster() {
+		if err := s.Distribute(tb.Context()); err != nil {
+			tb.Fatal(err)
+		}
+	}
 }
 
-// empty removes all rows, bypassing the triggers that refuse it.
-const empty = `SET session_replication_role TO replica; SET lock_timeout TO '5s';
+// empty returns the statements that remove all rows, bypassing the triggers that refuse it. On a cluster they run on
+// each node, where the rows are in shards.
+func empty() string {
+	before, but := "", ""
+	if pgtest.OnCluster() {
+		before = "SET citus.override_table_visibility TO off; SET citus.enable_manual_changes_to_shards TO on;"
+		but = " AND c.oid NOT IN (SELECT logicalrelid FROM pg_dist_partition)"
+	}
+	return before + `SET session_replication_role TO replica; SET lock_timeout TO '5s';
 DO $$ DECLARE name regclass; BEGIN
 	FOR name IN SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
-		WHERE nspname IN ('public', '` + schema + `') AND relkind IN ('r', 'p') AND relname <> 'ticketing_migrations'
+		WHERE nspname IN ('public', '` + schema + `') AND relkind IN ('r', 'p')
+			AND relname !~ '^ticketing_migrations(_[0-9]+)?$'` + but + `
 	LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
 END $$`
+}
 
 // Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections.
 func Open(tb testing.TB, dsn string, cfg *store.Config) *store.Store {
