@@ -29,6 +29,8 @@ type benchDatabase struct {
 	folder string // SQLite
 	made   bool   // There is something to remove, or there may be.
 	serves bool   // The store is that of a server, and counts its statements.
+	// distributed is set if the tables are distributed over the nodes of a cluster.
+	distributed bool
 	// admin is a pool to PostgreSQL, separate from the store's. It is for work that needs plain SQL.
 	admin *sql.DB
 
@@ -83,7 +85,27 @@ func (l *benchDatabase) open(ctx context.Context, connections int) (driver.Store
 	if err := opened.Migrate(ctx); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("migrate the database: %w", err), opened.Close())
 	}
+	if err := l.distribute(ctx, opened); err != nil {
+		return nil, nil, errors.Join(err, opened.Close())
+	}
 	return opened, opened.Close, nil
+}
+
+// distribute distributes the tables, as those of a server are, if the database belongs to a cluster.
+func (l *benchDatabase) distribute(ctx context.Context, opened *store.Store) error {
+	missing, err := opened.Undistributed(ctx)
+	switch {
+	case errors.Is(err, store.ErrNotDistributable):
+		return nil
+	case err == nil && len(missing) > 0:
+		l.program.Progress("distributing the tables over the cluster", "")
+		err = opened.Distribute(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("distribute the tables: %w", err)
+	}
+	l.distributed = true
+	return nil
 }
 
 // analyze updates PostgreSQL's statistics of the tables, as autovacuum does sooner or later.

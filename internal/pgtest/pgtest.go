@@ -139,8 +139,8 @@ type shared struct {
 	admin    *sql.DB
 	url      *url.URL
 	workers  []*worker // the other nodes of a cluster
-	process  uint32 // the number of this process in the names of its databases
-	strategy string // a clause of CREATE DATABASE
+	process  uint32    // the number of this process in the names of its databases
+	strategy string    // a clause of CREATE DATABASE
 	count    atomic.Int64
 	alive    *sql.Conn // holds the lock that shows other processes that this one uses its databases
 	keeper   *keeper   // keeps the pipe open as long as the process lives; nil if the server was not started here
