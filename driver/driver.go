@@ -180,8 +180,8 @@ type BeginOptions struct {
 type Announcer interface {
 	// Announce calls reads with a transaction that keeps each read and returns zero records. The reads are made together
 	// with the next one. The next call of a method with exactly the arguments of one of them returns what was read then,
-	// once. A write and a lock of the transaction forget what was announced. A read that was announced and is not called
-	// costs its work, and changes nothing.
+	// once; a read that is announced again before that is made once. A write and a lock of the transaction forget what was
+	// announced. A read that was announced and is not called costs its work, and changes nothing.
 	Announce(ctx context.Context, reads func(ctx context.Context, tx ReadTx))
 }
 

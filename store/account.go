@@ -30,6 +30,13 @@ type sessionFields struct {
 
 func (m sessionModel) record() driver.Session { return driver.Session(m.sessionFields) }
 
+const sessionColumns = "user_id, id, digest, method, browser, address, created_at, confirmed_at, seen_at"
+
+func scanSession(row rowSet, s *driver.Session) error {
+	return row.Scan((*id)(&s.UserID), (*id)(&s.ID), &s.Digest, (*string)(&s.Method), &s.Browser, &s.Address,
+		(*moment)(&s.CreatedAt), (*moment)(&s.ConfirmedAt), (*moment)(&s.SeenAt))
+}
+
 type signInTokenModel struct {
 	bun.BaseModel `bun:"table:ticketing_sign_in_tokens,alias:t"`
 	signInTokenFields
@@ -72,9 +79,9 @@ func (s *session) Sessions(ctx context.Context, refs []driver.SessionRef) ([]dri
 	return findByRefs(refs,
 		func(s driver.Session) driver.SessionRef { return driver.SessionRef{UserID: s.UserID, ID: s.ID} },
 		func(refs []driver.SessionRef) ([]driver.Session, error) {
-			return find(ctx, s, "Sessions", sessionModel.record,
-				s.selectKeyed(keyedRows{table: "ticketing_sessions s", set: newSet("user_id, id", refs,
-					func(r driver.SessionRef) []any { return []any{r.UserID, r.ID} })}))
+			return query(ctx, s, "Sessions", scanSession, "SELECT "+sessionColumns+" FROM ?",
+				keyedRows{table: "ticketing_sessions s", set: newSet("user_id, id", refs,
+					func(r driver.SessionRef) []any { return []any{r.UserID, r.ID} })})
 		})
 }
 

@@ -59,7 +59,10 @@ func TestConnectionsAreReserved(t *testing.T) {
 				for range n {
 					go func() {
 						ctx := driver.WithPurpose(t.Context(), purpose)
-						ended <- db.Snapshot(ctx, func(context.Context, driver.ReadTx) error {
+						ended <- db.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+							if _, err := tx.SecretNames(ctx); err != nil { // The first read takes the connection.
+								return err
+							}
 							entered <- struct{}{}
 							<-release
 							return nil

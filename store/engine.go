@@ -93,8 +93,9 @@ func (t traits) useIndex(index string) string {
 type connections interface {
 	// reader returns a connection on which each statement sees what is committed when it runs.
 	reader() bun.IConn
-	// snapshot returns a connection whose statements all see one moment. release returns it to the pool.
-	snapshot(ctx context.Context) (conn bun.Conn, release func(), err error)
+	// snapshot returns a connection whose statements all see one moment: that of the first of them, or earlier. release
+	// returns it to the pool.
+	snapshot(ctx context.Context) (conn bun.IConn, release func(), err error)
 	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the options allow.
 	// inFlight reports which of the claims another process holds. It makes the announced reads after that, or none.
 	begin(ctx context.Context, in driver.BeginOptions, reads []*announcedRead) (tx *openTx, inFlight []bool, err error)

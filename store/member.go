@@ -21,7 +21,11 @@ type userFields struct {
 	CreatedAt time.Time
 }
 
-func (m userModel) record() driver.User { return driver.User(m.userFields) }
+const userColumns = "id, email, created_at"
+
+func scanUser(row rowSet, u *driver.User) error {
+	return row.Scan((*id)(&u.ID), &u.Email, (*moment)(&u.CreatedAt))
+}
 
 type memberModel struct {
 	bun.BaseModel `bun:"table:ticketing_members,alias:m"`
@@ -39,11 +43,19 @@ type memberFields struct {
 
 func (m memberModel) record() driver.Member { return driver.Member(m.memberFields) }
 
+const memberColumns = "company_id, user_id, name, role, created_at, updated_at"
+
+func scanMember(row rowSet, m *driver.Member) error {
+	return row.Scan((*id)(&m.CompanyID), (*id)(&m.UserID), &m.Name, (*string)(&m.Role), (*moment)(&m.CreatedAt),
+		(*moment)(&m.UpdatedAt))
+}
+
 // Users finds users by their ids.
 func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]driver.User, error) {
 	return findByRefs(users, func(u driver.User) uuid.UUID { return u.ID },
 		func(users []uuid.UUID) ([]driver.User, error) {
-			return find(ctx, s, "Users", userModel.record, s.newSelect().Where("?", s.expr(inIDs("id", users))))
+			return query(ctx, s, "Users", scanUser,
+				"SELECT "+userColumns+" FROM ticketing_users WHERE ?", inIDs("id", users))
 		})
 }
 
@@ -51,8 +63,8 @@ func (s *session) Users(ctx context.Context, users []uuid.UUID) ([]driver.User, 
 func (s *session) FindUsers(ctx context.Context, emails []string) ([]driver.User, error) {
 	return findByRefs(emails, func(u driver.User) string { return u.Email },
 		func(emails []string) ([]driver.User, error) {
-			return find(ctx, s, "FindUsers", userModel.record,
-				s.newSelect().Where("?", s.expr(inRows{columns: []string{"email"}, rows: columnOf(emails)})))
+			return query(ctx, s, "FindUsers", scanUser, "SELECT "+userColumns+" FROM ticketing_users WHERE ?",
+				inRows{columns: []string{"email"}, rows: columnOf(emails)})
 		})
 }
 
@@ -63,9 +75,9 @@ func (s *session) Members(ctx context.Context, refs []driver.MemberRef) ([]drive
 			return driver.MemberRef{CompanyID: m.CompanyID, UserID: m.UserID}
 		},
 		func(refs []driver.MemberRef) ([]driver.Member, error) {
-			return find(ctx, s, "Members", memberModel.record,
-				s.selectKeyed(keyedRows{table: "ticketing_members m", set: newSet("company_id, user_id", refs,
-					func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })}))
+			return query(ctx, s, "Members", scanMember, "SELECT "+memberColumns+" FROM ?",
+				keyedRows{table: "ticketing_members m", set: newSet("company_id, user_id", refs,
+					func(r driver.MemberRef) []any { return []any{r.CompanyID, r.UserID} })})
 		})
 }
 

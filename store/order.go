@@ -74,7 +74,7 @@ func (s *session) withLines(
 		lines.append(of)
 		lines.add(`) AS o CROSS JOIN LATERAL (SELECT * FROM ticketing_admissions t
 			WHERE t.company_id = o.company_id AND t.order_number = o.number OFFSET 0) AS a`)
-		lines.prepare = keepingOf(name)
+		s.keep(name, lines)
 		return lines
 	}
 	if of != nil {
@@ -182,24 +182,11 @@ func (s *session) orderPart(ask driver.OrderQuery, status driver.OrderStatus) (s
 // indexedOrders returns a page of a buyer's orders. It reads entries of the index from the newest, and looks up the
 // order of each by its number, until the page is full. The other conditions exclude few orders of a buyer.
 func (s *session) indexedOrders(ctx context.Context, ask driver.OrderQuery) ([]driver.Order, error) {
-	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
 	var found []driver.Order
 	for after, step := upTo(ask.After), max(ask.Limit, 0); len(found) < ask.Limit; step = maxRows {
-		numbers, err := query(ctx, s, "ListOrders", scan,
-			`SELECT number FROM ticketing_buyer_orders WHERE company_id = ? AND email = ? AND number > ? AND number < ?
-			ORDER BY number DESC LIMIT ?`, ask.CompanyID, ask.BuyerEmail, ask.AboveNumber, after, step)
+		numbers, orders, err := s.indexEntries(ctx, ask, after, step)
 		if err != nil || len(numbers) == 0 {
 			return found, err
-		}
-		orders, err := findByRefs(numbers, func(o driver.Order) int64 { return o.Number },
-			func(numbers []int64) ([]driver.Order, error) {
-				return query(ctx, s, "ListOrders", scanOrder, "SELECT "+orderColumns+" FROM ?",
-					keyedRows{table: "ticketing_orders o", set: newSet("company_id, number", numbers, func(n int64) []any {
-						return []any{ask.CompanyID, n}
-					})})
-			})
-		if err != nil {
-			return nil, err
 		}
 		for _, order := range orders {
 			if len(found) < ask.Limit && order.BuyerEmail == ask.BuyerEmail &&
@@ -214,6 +201,45 @@ func (s *session) indexedOrders(ctx context.Context, ask driver.OrderQuery) ([]d
 		after = numbers[len(numbers)-1]
 	}
 	return found, nil
+}
+
+// indexEntries returns the numbers of a buyer's orders before a number, highest first, and the orders. It reads both in
+// one message where reads are joined.
+func (s *session) indexEntries(
+	ctx context.Context, ask driver.OrderQuery, before int64, limit int,
+) ([]int64, []driver.Order, error) {
+	entries := func(columns string) *builder {
+		return build(s.store.engine, "SELECT "+columns+` FROM ticketing_buyer_orders WHERE company_id = ? AND email = ?
+			AND number > ? AND number < ? ORDER BY number DESC LIMIT ?`, ask.CompanyID, ask.BuyerEmail, ask.AboveNumber,
+			before, limit)
+	}
+	ordersOf := func(numbers []int64) *builder {
+		return build(s.store.engine, "SELECT "+orderColumns+" FROM ?",
+			keyedRows{table: "ticketing_orders o", set: newSet("company_id, number", numbers, func(n int64) []any {
+				return []any{ask.CompanyID, n}
+			})})
+	}
+	if s.store.engine.traits().joinsReads && limit <= maxRows {
+		ordersOf = func([]int64) *builder {
+			orders := build(s.store.engine, "SELECT "+orderColumns+" FROM (")
+			orders.append(entries("company_id AS of_company, number AS of_number"))
+			orders.add(`) AS e CROSS JOIN LATERAL (SELECT * FROM ticketing_orders t
+				WHERE t.company_id = e.of_company AND t.number = e.of_number OFFSET 0) AS o`)
+			s.keep("ListOrders", orders)
+			return orders
+		}
+		s.ahead.announce(ordersOf(nil))
+	}
+	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
+	numbers, err := fetch(ctx, s, "ListOrders", scan, entries("number"))
+	if err != nil || len(numbers) == 0 {
+		return nil, nil, err
+	}
+	orders, err := findByRefs(numbers, func(o driver.Order) int64 { return o.Number },
+		func(numbers []int64) ([]driver.Order, error) {
+			return fetch(ctx, s, "ListOrders", scanOrder, ordersOf(numbers))
+		})
+	return numbers, orders, err
 }
 
 func scanBuyer(row rowSet, b *driver.Buyer) error {

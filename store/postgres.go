@@ -329,7 +329,10 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 func (e *postgresEngine) query(
 	ctx context.Context, conn bun.IConn, statement *builder, scan func(rowSet) error,
 ) error {
+	opened, isSnapshot := conn.(*postgresSnapshot)
 	switch {
+	case isSnapshot && opened.tx == nil:
+		return opened.begin(ctx, statement, scan)
 	case conn != bun.IConn(e.db):
 		ctx, text := e.message(ctx, statement)
 		rows, err := conn.QueryContext(ctx, text)
@@ -398,21 +401,6 @@ func (e *postgresEngine) hasMigrations(ctx context.Context, conn bun.IConn) (boo
 		WHERE relname = 'ticketing_migrations' AND pg_catalog.pg_table_is_visible(oid))`),
 		eachRow(func(row rowSet) error { return row.Scan(&found) }))
 	return found, err
-}
-
-// snapshot runs a read at once, since PostgreSQL takes the snapshot at the first read, not at BEGIN.
-func (e *postgresEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
-	conn, err := e.start(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "+
-		e.settings(snapshotTimeout, e.patience)+"SELECT 1", e.patience)
-	if err != nil {
-		return bun.Conn{}, nil, err
-	}
-	return conn.Conn, func() {
-		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
-			discard(conn.Conn)
-		}
-		_ = conn.Close()
-	}, nil
 }
 
 // start takes a connection and sends the message that begins a transaction. If the connection turns out to be dead, it

@@ -38,9 +38,11 @@ func (a *announcedRead) matches(statement *builder) bool {
 		slices.Equal(a.statement.literals.ends, statement.literals.ends)
 }
 
-// announce adds a read. One that cannot be written is left out: the call that makes it returns the error.
+// announce adds a read, unless it is there already. One that cannot be written is left out: the call that makes it
+// returns the error.
 func (r *readAhead) announce(statement *builder) {
-	if statement.err == nil {
+	equal := func(read *announcedRead) bool { return read.matches(statement) }
+	if statement.err == nil && !slices.ContainsFunc(r.reads, equal) {
 		r.reads = append(r.reads, &announcedRead{statement: statement})
 	}
 }

@@ -32,6 +32,14 @@ type settlementFields struct {
 
 func (m settlementModel) record() driver.Settlement { return driver.Settlement(m.settlementFields) }
 
+const settlementColumns = `company_id, number, id, amount, status, bank_account, reason, requested_at, decided_at,
+	refund_sequence`
+
+func scanSettlement(row rowSet, s *driver.Settlement) error {
+	return row.Scan((*id)(&s.CompanyID), &s.Number, (*id)(&s.ID), (*int64)(&s.Amount), (*string)(&s.Status),
+		&s.BankAccount, &s.Reason, (*moment)(&s.RequestedAt), (*moment)(&s.DecidedAt), &s.RefundSequence)
+}
+
 // Settlements finds settlements by their ids.
 func (s *session) Settlements(
 	ctx context.Context, refs []driver.SettlementRef,
@@ -41,9 +49,9 @@ func (s *session) Settlements(
 			return driver.SettlementRef{CompanyID: s.CompanyID, ID: s.ID}
 		},
 		func(refs []driver.SettlementRef) ([]driver.Settlement, error) {
-			return find(ctx, s, "Settlements", settlementModel.record,
-				s.selectKeyed(keyedRows{table: "ticketing_settlements s", set: newSet("company_id, id", refs,
-					func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })}))
+			return query(ctx, s, "Settlements", scanSettlement, "SELECT "+settlementColumns+" FROM ?",
+				keyedRows{table: "ticketing_settlements s", set: newSet("company_id, id", refs,
+					func(r driver.SettlementRef) []any { return []any{r.CompanyID, r.ID} })})
 		})
 }
 

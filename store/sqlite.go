@@ -234,15 +234,15 @@ func (e *sqliteEngine) close() error {
 }
 
 // snapshot runs a read at once, since SQLite takes the snapshot at the first read, not at BEGIN.
-func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
+func (e *sqliteEngine) snapshot(ctx context.Context) (bun.IConn, func(), error) {
 	give, err := e.share.take(ctx, e.timeout)
 	if err != nil {
-		return bun.Conn{}, nil, err
+		return nil, nil, err
 	}
 	conn, err := e.readers.Conn(ctx)
 	if err != nil {
 		give()
-		return bun.Conn{}, nil, err
+		return nil, nil, err
 	}
 	release := func() {
 		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
@@ -254,7 +254,7 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.Conn, func(), error) {
 	for _, statement := range []string{"BEGIN", "SELECT 1 FROM sqlite_schema LIMIT 1"} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			release()
-			return bun.Conn{}, nil, err
+			return nil, nil, err
 		}
 	}
 	return conn, release, nil

@@ -25,12 +25,18 @@ type staffFields struct {
 
 func (m staffModel) record() driver.StaffMember { return driver.StaffMember(m.staffFields) }
 
+const staffColumns = "user_id, name, role, created_at, updated_at"
+
+func scanStaffMember(row rowSet, m *driver.StaffMember) error {
+	return row.Scan((*id)(&m.UserID), &m.Name, (*string)(&m.Role), (*moment)(&m.CreatedAt), (*moment)(&m.UpdatedAt))
+}
+
 // StaffMembers finds staff, including those who were removed.
 func (s *session) StaffMembers(ctx context.Context, userIDs []uuid.UUID) ([]driver.StaffMember, error) {
 	return findByRefs(userIDs, func(m driver.StaffMember) uuid.UUID { return m.UserID },
 		func(userIDs []uuid.UUID) ([]driver.StaffMember, error) {
-			return find(ctx, s, "StaffMembers", staffModel.record,
-				s.newSelect().Where("?", s.expr(inIDs("user_id", userIDs))))
+			return query(ctx, s, "StaffMembers", scanStaffMember,
+				"SELECT "+staffColumns+" FROM ticketing_staff WHERE ?", inIDs("user_id", userIDs))
 		})
 }
 

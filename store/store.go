@@ -251,7 +251,7 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx driver
 	return fn(ctx, view)
 }
 
-// Snapshot runs fn for reading. All its calls see the state at the moment at which it begins.
+// Snapshot runs fn for reading. All its calls see one moment, which is at its first call at the latest.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
