@@ -156,7 +156,7 @@ func (o Operator) GetAPIKey(ctx context.Context, keyID uuid.UUID) (CompanyAPIKey
 func (o Operator) ListAPIKeys(ctx context.Context, companyID uuid.UUID) ([]APIKey, error) {
 	keys := []APIKey{}
 	err := o.view(ctx, PermissionAPIKeyRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListAPIKeys(ctx, companyID, maxListed)
 			keys = make([]APIKey, len(records))
 			for i, record := range records {

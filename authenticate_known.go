@@ -178,11 +178,7 @@ func (s *Service) readAuthorised(
 	if caller.provisional == nil {
 		return fn(ctx, s.cached(tx))
 	}
-	if announcer, ok := tx.(driver.Announcer); ok {
-		announcer.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
-			_, _ = authorities(ctx, tx, []Caller{caller})
-		})
-	}
+	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = authorities(ctx, tx, []Caller{caller}) })
 	read := fn(ctx, s.cached(tx))
 	if _, refused := errors.AsType[*Error](read); read != nil && !refused {
 		return read // The store failed.

@@ -273,7 +273,7 @@ func (o Operator) reencryptBankAccount(ctx context.Context, companyID uuid.UUID)
 func (o Operator) GetBankAccount(ctx context.Context, companyID uuid.UUID) (BankAccount, error) {
 	var found driver.BankAccount
 	err := o.view(ctx, PermissionSettlementRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			var err error
 			found, err = tx.CurrentBankAccount(ctx, companyID)
 			return err

@@ -69,7 +69,7 @@ type UpdateBrandingParams struct {
 // GetBranding returns a company's current branding. It needs COMPANY:branding:read.
 func (o Operator) GetBranding(ctx context.Context, companyID uuid.UUID) (Branding, error) {
 	var found Branding
-	err := o.view(ctx, PermissionBrandingRead, companyID,
+	err := o.lookAt(ctx, driver.Store.View, PermissionBrandingRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, company driver.Company) error {
 			current, err := currentBranding(ctx, tx, company)
 			found = showBranding(current)

@@ -35,7 +35,7 @@ func (o Operator) ListBrandings(
 	}
 	var records []driver.Branding
 	err = o.view(ctx, PermissionBrandingRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err = tx.ListBrandings(ctx, driver.BrandingQuery{
 				CompanyID: companyID, After: list.after, Limit: list.limit,
 			})

@@ -63,7 +63,7 @@ func (o Operator) GetBuyer(ctx context.Context, companyID uuid.UUID, email strin
 	}
 	var found CompanyBuyer
 	// The user is looked up with the buyer, since the link is the email itself (section 1, item 7).
-	err = o.view(ctx, PermissionBuyerRead, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+	err = o.view(ctx, PermissionBuyerRead, companyID, func(ctx context.Context, tx driver.ReadTx) error {
 		buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{ref}))
 		if err != nil {
 			return err
@@ -95,8 +95,13 @@ func (o Operator) PreviewErasure(ctx context.Context, companyID uuid.UUID, email
 	}
 	var preview ErasurePreview
 	err = o.snapshot(ctx, PermissionBuyerErase, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			preview = ErasurePreview{Email: ref.Email}
+			query := driver.OrderQuery{CompanyID: companyID, BuyerEmail: ref.Email, Limit: MaxPageLimit + 1}
+			announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
+				_, _ = showBuyers(ctx, tx, []driver.Buyer{{Email: ref.Email}})
+			})
+			announceSearch(ctx, tx, companyID, indexedNumbers)
 			buyer, err := firstRecord(tx.Buyers(ctx, []driver.BuyerRef{ref}))
 			if err != nil || buyer.CompanyID == uuid.Nil {
 				return err
@@ -105,9 +110,7 @@ func (o Operator) PreviewErasure(ctx context.Context, companyID uuid.UUID, email
 			if err != nil {
 				return err
 			}
-			orders, err := searchOrdersOfExistingBuyer(ctx, tx, driver.OrderQuery{
-				CompanyID: companyID, BuyerEmail: ref.Email, Limit: MaxPageLimit + 1,
-			}, indexedNumbers)
+			orders, err := searchOrdersOfExistingBuyer(ctx, tx, query, indexedNumbers)
 			preview.Buyer, preview.More = &shown, len(orders) > MaxPageLimit
 			preview.Orders = min(len(orders), MaxPageLimit)
 			return err

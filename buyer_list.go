@@ -56,7 +56,7 @@ func (o Operator) ListBuyers(
 	}
 	var page Page[CompanyBuyer]
 	err = o.view(ctx, PermissionBuyerRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			buyers, err := tx.ListBuyers(ctx, driver.BuyerQuery{
 				CompanyID: companyID, Prefix: prefix, After: list.after, Limit: list.limit,
 			})

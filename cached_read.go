@@ -15,7 +15,7 @@ type readCache struct {
 	rates recent[driver.RateRef, driver.Rate]
 	// brandings are the versions of the brandings that a company's orders were last shown with. They are only assumed, and
 	// read together with the next orders: a database that lost its last commits may give a version's number away again.
-	brandings recent[uuid.UUID, int64]
+	brandings recentVersions
 }
 
 // cached returns the transaction with the cache of the service. A bound service has none.
@@ -35,6 +35,13 @@ type cachedReads struct {
 	// busy is set if many reads run at a time. Then a page of orders is several messages: to take apart the rows of a page
 	// that travel in one costs more than the messages do.
 	busy bool
+}
+
+// Announce makes reads travel together where the store can. An entry that is cached is not announced.
+func (c cachedReads) Announce(ctx context.Context, reads func(ctx context.Context, tx driver.ReadTx)) {
+	announce(ctx, c.ReadTx, func(ctx context.Context, tx driver.ReadTx) {
+		reads(ctx, cachedReads{tx, c.cache, c.busy})
+	})
 }
 
 // Rates returns the entries in the order of refs. It reads those that are not cached in one query. An entry that does
@@ -104,12 +111,11 @@ func (c cachedReads) ListOrdersWithLines(
 
 // announceBranding announces the read of the branding that the orders of a company probably have.
 func (c cachedReads) announceBranding(ctx context.Context, companyID uuid.UUID) {
-	announcer, ok := c.ReadTx.(driver.Announcer)
 	version, known := c.cache.brandings.get(companyID)
-	if !ok || !known {
+	if !known {
 		return
 	}
-	announcer.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+	announce(ctx, c.ReadTx, func(ctx context.Context, tx driver.ReadTx) {
 		_, _ = tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: companyID, Version: version}})
 	})
 }
@@ -119,8 +125,5 @@ func (c cachedReads) rememberBranding(orders []driver.Order) {
 	if len(orders) == 0 || orders[0].ID == uuid.Nil {
 		return
 	}
-	shown := orders[0]
-	if version, known := c.cache.brandings.get(shown.CompanyID); !known || version != shown.Branding {
-		c.cache.brandings.put(shown.CompanyID, shown.Branding)
-	}
+	c.cache.brandings.note(orders[0].CompanyID, orders[0].Branding)
 }

@@ -70,10 +70,7 @@ func (s *Service) announceTerms(ctx context.Context, tx driver.Tx, at time.Time,
 // rememberBrandings remembers the versions that announceTerms assumes.
 func (s *Service) rememberBrandings(calls []*checkoutCall) {
 	for _, c := range calls {
-		current := c.company.BrandingVersion
-		if version, known := s.brandingVersions.get(c.company.ID); !known || version != current {
-			s.brandingVersions.put(c.company.ID, current)
-		}
+		s.brandingVersions.note(c.company.ID, c.company.BrandingVersion)
 	}
 }
 

@@ -86,7 +86,7 @@ func (o Operator) ScheduleCommission(
 func (o Operator) ListCommissionRates(ctx context.Context, companyID uuid.UUID) ([]CommissionRate, error) {
 	var rates []CommissionRate
 	err := o.view(ctx, PermissionWalletRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListRates(ctx, companyID, maxListed)
 			rates = make([]CommissionRate, len(records))
 			for i, record := range records {

@@ -100,10 +100,11 @@ func (o Operator) CreateCompany(ctx context.Context, name string) (Company, erro
 // GetCompany returns a company and its verification. It needs COMPANY:kyb:read.
 func (o Operator) GetCompany(ctx context.Context, id uuid.UUID) (Company, error) {
 	var found Company
-	err := o.view(ctx, PermissionKYBRead, id, func(_ context.Context, _ driver.ReadTx, company driver.Company) error {
-		found = showCompany(company)
-		return nil
-	})
+	err := o.lookAt(ctx, driver.Store.View, PermissionKYBRead, id,
+		func(_ context.Context, _ driver.ReadTx, company driver.Company) error {
+			found = showCompany(company)
+			return nil
+		})
 	return found, err
 }
 

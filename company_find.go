@@ -32,10 +32,11 @@ func (o Operator) FindCompany(ctx context.Context, text string) (Company, error)
 	text = strings.TrimSpace(text)
 	if id, err := ParseID(text); err == nil {
 		var one Company
-		err := o.view(ctx, PermissionTenantRead, id, func(_ context.Context, _ driver.ReadTx, record driver.Company) error {
-			one = showCompany(record)
-			return nil
-		})
+		err := o.lookAt(ctx, driver.Store.View, PermissionTenantRead, id,
+			func(_ context.Context, _ driver.ReadTx, record driver.Company) error {
+				one = showCompany(record)
+				return nil
+			})
 		return one, err
 	}
 	var found []Company

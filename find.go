@@ -111,7 +111,7 @@ func (o Operator) Find(ctx context.Context, companyID uuid.UUID, text string) ([
 		return nil, err
 	}
 	var found []Found
-	err := run(ctx, permission, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+	err := run(ctx, permission, companyID, func(ctx context.Context, tx driver.ReadTx) error {
 		f := finder{Operator: o, tx: tx, companyID: companyID, found: []Found{}}
 		if err := f.find(ctx, text); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (o Operator) platformSnapshot(ctx context.Context, permission Permission, _
 		return err
 	}
 	return o.s.store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		return read(ctx, tx, driver.Company{})
+		return read(ctx, tx)
 	})
 }
 

@@ -62,7 +62,8 @@ func (o Operator) Ledger(
 		// Each page has a transaction of its own, so a slow yield holds no connection.
 		for more := true; more; {
 			var entries []ledger.Entry
-			err := o.view(ctx, PermissionWalletRead, companyID,
+			// Its rows are so many that to take them apart would cost more than a message for the company.
+			err := o.lookAt(ctx, driver.Store.View, PermissionWalletRead, companyID,
 				func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
 					var err error
 					entries, err = tx.ListEntries(ctx, query)

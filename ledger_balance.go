@@ -40,7 +40,7 @@ func (o Operator) Balances(
 	}
 	var balances []money.Amount
 	err := o.view(ctx, PermissionWalletRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			ref := driver.WalletRef{CompanyID: companyID, Wallet: wallet}
 			record, err := firstRecord(tx.Wallets(ctx, []driver.WalletRef{ref}))
 			if err != nil {

@@ -108,7 +108,7 @@ func (o Operator) ExportLedger(
 func (o Operator) walletRecords(ctx context.Context, companyID uuid.UUID) (driver.Company, []driver.Wallet, error) {
 	var company driver.Company
 	var wallets []driver.Wallet
-	err := o.view(ctx, PermissionWalletRead, companyID,
+	err := o.lookAt(ctx, driver.Store.View, PermissionWalletRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, found driver.Company) error {
 			var err error
 			company = found

@@ -109,8 +109,13 @@ func (o Operator) ListMovements(
 	}
 	var entries []ledger.Entry
 	err = o.view(ctx, PermissionWalletRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			ref := driver.WalletRef{CompanyID: companyID, Wallet: filter.Wallet}
+			if filter.Reference != "" {
+				announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
+					_, _ = referredSequences(ctx, tx, driver.Wallet{CompanyID: companyID, Kind: filter.Wallet}, filter.Reference)
+				})
+			}
 			wallet, err := firstRecord(tx.Wallets(ctx, []driver.WalletRef{ref}))
 			if err != nil {
 				return err
@@ -126,7 +131,7 @@ func (o Operator) ListMovements(
 				query.Before = min(query.Before, list.after)
 			}
 			if filter.Reference != "" {
-				entries, err = referredEntries(ctx, tx, query, filter.Reference)
+				entries, err = referredEntries(ctx, tx, query, wallet, filter.Reference)
 			} else {
 				entries, err = searchEntries(ctx, tx, query)
 			}
@@ -168,9 +173,9 @@ func searchEntries(
 // referredEntries returns the entries of a query that have a reference. No index has the references of entries: the
 // records that they name keep the sequences.
 func referredEntries(
-	ctx context.Context, tx driver.ReadTx, query driver.EntryQuery, reference string,
+	ctx context.Context, tx driver.ReadTx, query driver.EntryQuery, wallet driver.Wallet, reference string,
 ) ([]ledger.Entry, error) {
-	sequences, err := referredSequences(ctx, tx, query.WalletRef, reference)
+	sequences, err := referredSequences(ctx, tx, wallet, reference)
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +198,10 @@ func referredEntries(
 
 // referredSequences returns the sequences of the entries of a wallet that a reference may have.
 func referredSequences(
-	ctx context.Context, tx driver.ReadTx, wallet driver.WalletRef, reference string,
+	ctx context.Context, tx driver.ReadTx, wallet driver.Wallet, reference string,
 ) ([]int64, error) {
 	var sequences []int64
-	if wallet.Wallet == ledger.Float {
+	if wallet.Kind == ledger.Float {
 		credit, err := firstRecord(tx.FloatCredits(ctx, wallet.CompanyID, []string{reference}))
 		if err != nil {
 			return nil, err
@@ -208,7 +213,7 @@ func referredSequences(
 	if notAnID != nil || id.String() != reference {
 		return sequences, nil //nolint:nilerr // It is another reference.
 	}
-	if wallet.Wallet == ledger.Earnings {
+	if wallet.Kind == ledger.Earnings {
 		settlement, err := firstRecord(tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: wallet.CompanyID, ID: id}}))
 		if err != nil {
 			return nil, err
@@ -219,14 +224,19 @@ func referredSequences(
 	if err != nil || order.ID == uuid.Nil {
 		return sequences, err
 	}
+	if wallet.Kind == ledger.Earnings {
+		announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
+			_, _ = nearAccrual(ctx, tx, wallet, order)
+		})
+	}
 	ending, err := firstRecord(tx.OrderEndings(ctx, []driver.OrderNumber{order.NumberRef()}))
 	if err != nil {
 		return nil, err
 	}
-	if wallet.Wallet == ledger.Float {
+	if wallet.Kind == ledger.Float {
 		return append(sequences, order.Number, ending.FloatSequence), nil
 	}
-	accrual, err := accrualSequence(ctx, tx, order)
+	accrual, err := accrualSequence(ctx, tx, wallet, order)
 	return append(sequences, accrual, ending.EarningsSequence), err
 }
 
@@ -237,19 +247,24 @@ const accrualsBefore, accrualsAfter = 48, 16
 // accrualSequence returns the sequence of the EARNINGS entry of a sale; zero: there is none. The order does not keep
 // it. It is looked for near the number of the order. If it is not there, only the entries of the time of the order are
 // looked through, which the entry has, too.
-func accrualSequence(ctx context.Context, tx driver.WalletReader, order driver.Order) (int64, error) {
-	earnings, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(order.CompanyID)[1:]))
-	if err != nil {
-		return 0, err
-	}
-	above, last := max(order.Number-accrualsBefore-1, 0), min(order.Number+accrualsAfter, earnings.Sequence)
-	if found, err := findAccrual(ctx, tx, earnings.Ref(), order, above, last); err != nil || found != 0 {
+func accrualSequence(
+	ctx context.Context, tx driver.WalletReader, earnings driver.Wallet, order driver.Order,
+) (int64, error) {
+	if found, err := nearAccrual(ctx, tx, earnings, order); err != nil || found != 0 {
 		return found, err
 	}
-	above, last, err = entriesOf(ctx, tx, earnings, order.ConfirmedAt, order.ConfirmedAt.Add(time.Millisecond))
+	above, last, err := entriesOf(ctx, tx, earnings, order.ConfirmedAt, order.ConfirmedAt.Add(time.Millisecond))
 	if err != nil {
 		return 0, err
 	}
+	return findAccrual(ctx, tx, earnings.Ref(), order, above, last)
+}
+
+// nearAccrual looks for the EARNINGS entry of a sale near the number of the order; zero: it is not there.
+func nearAccrual(
+	ctx context.Context, tx driver.WalletReader, earnings driver.Wallet, order driver.Order,
+) (int64, error) {
+	above, last := max(order.Number-accrualsBefore-1, 0), min(order.Number+accrualsAfter, earnings.Sequence)
 	return findAccrual(ctx, tx, earnings.Ref(), order, above, last)
 }
 

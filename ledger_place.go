@@ -29,9 +29,28 @@ const placeReads = 64
 func ledgerPlaces(
 	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, times []time.Time,
 ) ([]ledgerPlace, error) {
-	found := make([]ledgerPlace, len(times))
-	// The last entry before times[i] has a sequence from lowest[i] to found[i].sequence.
-	lowest := make([]int64, len(times))
+	found, _, err := narrowPlaces(ctx, tx, wallet, times, 0)
+	return found, err
+}
+
+// entryBefore returns the sequence of an entry of a wallet before a time, zero if there is none. At most within entries
+// that are before the time follow it, so that a long chain takes fewer reads than its place.
+func entryBefore(
+	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, at time.Time, within int64,
+) (int64, error) {
+	_, lowest, err := narrowPlaces(ctx, tx, wallet, []time.Time{at}, within)
+	if err != nil {
+		return 0, err
+	}
+	return lowest[0], nil
+}
+
+// narrowPlaces returns sequences between which the last entry before each time is: from lowest to that of found. They
+// are at most within apart.
+func narrowPlaces(
+	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, times []time.Time, within int64,
+) (found []ledgerPlace, lowest []int64, err error) {
+	found, lowest = make([]ledgerPlace, len(times)), make([]int64, len(times))
 	for i, at := range times {
 		found[i] = ledgerPlace{wallet.Sequence, wallet.Balance}
 		// The whole chain is before the time: this is the usual case for a period that ends now.
@@ -40,17 +59,17 @@ func ledgerPlaces(
 		}
 	}
 	for {
-		probes := placeProbes(wallet, lowest, found)
+		probes := placeProbes(wallet, lowest, found, within)
 		if len(probes) == 0 {
-			return found, nil
+			return found, lowest, nil
 		}
 		entries, err := tx.Entries(ctx, probes)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i, entry := range entries {
 			if entry.Sequence != probes[i].Sequence {
-				return nil, fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, wallet.Kind, probes[i].Sequence)
+				return nil, nil, fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, wallet.Kind, probes[i].Sequence)
 			}
 		}
 		for i, at := range times {
@@ -59,12 +78,12 @@ func ledgerPlaces(
 	}
 }
 
-// placeProbes returns the entries to read next, by sequence: some of each range that is not a single sequence yet.
-func placeProbes(wallet driver.Wallet, lowest []int64, found []ledgerPlace) []driver.EntryRef {
+// placeProbes returns the entries to read next, by sequence: some of each range that is still wider than within.
+func placeProbes(wallet driver.Wallet, lowest []int64, found []ledgerPlace, within int64) []driver.EntryRef {
 	type span struct{ lowest, highest int64 }
 	var spans []span
 	for i, low := range lowest {
-		if low < found[i].sequence {
+		if low+within < found[i].sequence {
 			spans = append(spans, span{low, found[i].sequence})
 		}
 	}

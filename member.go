@@ -464,7 +464,7 @@ func (o Operator) putMember(
 func (o Operator) ListMembers(ctx context.Context, companyID uuid.UUID) ([]Member, error) {
 	var members []Member
 	err := o.view(ctx, PermissionMemberRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListMembers(ctx, companyID, maxMembers)
 			if err != nil {
 				return err

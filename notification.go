@@ -274,7 +274,7 @@ func (o Operator) ListNotifications(
 	at := o.s.now()
 	var records []driver.Notification
 	err = o.view(ctx, PermissionNotificationRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			query, err := filter.query(ctx, tx, companyID)
 			if err != nil {
 				return err
@@ -306,7 +306,7 @@ func (o Operator) GetNotifications(ctx context.Context, orderID uuid.UUID) ([]No
 	}
 	var records []driver.Notification
 	err = o.view(ctx, PermissionNotificationRead, order.CompanyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err = tx.OrderNotifications(ctx, []driver.OrderNumber{order.NumberRef()})
 			return err
 		})
@@ -341,7 +341,7 @@ func (o Operator) PreviewNotification(ctx context.Context, orderID uuid.UUID) (M
 	}
 	var tickets TicketMail
 	err = o.view(ctx, PermissionNotificationRead, order.CompanyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			tickets, err = firstRecord(ticketMails(ctx, tx, []driver.Order{order}))
 			return err
 		})

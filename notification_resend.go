@@ -236,8 +236,7 @@ type resender struct {
 
 // count counts what is selected, without a lock. It is the total of the progress.
 func (r *resender) count(ctx context.Context) error {
-	err := r.o.view(ctx, PermissionNotificationResend, r.companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error { return requireMailSender(ctx, tx) })
+	err := r.o.view(ctx, PermissionNotificationResend, r.companyID, requireMailSender)
 	for after, more := int64(0), true; err == nil && more; {
 		var orders []driver.Order
 		orders, after, more, err = r.find(ctx, after)

@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -208,8 +209,15 @@ func (o Operator) update(
 	})
 }
 
-// An operatorRead reads about one company. It may run again, so it assigns its results from the start each time.
-type operatorRead func(ctx context.Context, tx driver.ReadTx, company driver.Company) error
+// An operatorRead reads about one company. It may run again, so it assigns its results from the start each time. A
+// companyRead also gets the company.
+type (
+	operatorRead func(ctx context.Context, tx driver.ReadTx) error
+	companyRead  func(ctx context.Context, tx driver.ReadTx, company driver.Company) error
+)
+
+// A readRunner is one of the two methods of a store that read.
+type readRunner func(driver.Store, context.Context, func(context.Context, driver.ReadTx) error) error
 
 // view reads what a single statement returns, or what never changes. Its statements may see different moments. A read
 // takes no gate, so it never waits for a change.
@@ -222,10 +230,30 @@ func (o Operator) snapshot(ctx context.Context, permission Permission, companyID
 	return o.look(ctx, driver.Store.Snapshot, permission, companyID, read)
 }
 
-// look checks the permission, finds the company and runs read in the given kind of transaction.
+// look checks the permission and runs read in the given kind of transaction. The company is read with the first read of
+// it, in one message where the store can. What read has found counts only if the company exists.
 func (o Operator) look(
-	ctx context.Context, run func(driver.Store, context.Context, func(context.Context, driver.ReadTx) error) error,
-	permission Permission, companyID uuid.UUID, read operatorRead,
+	ctx context.Context, run readRunner, permission Permission, companyID uuid.UUID, read operatorRead,
+) error {
+	if err := o.allow(permission, companyID); err != nil {
+		return err
+	}
+	return run(o.s.store, ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = findCompany(ctx, tx, companyID) })
+		found := read(ctx, o.s.cached(tx))
+		if _, refused := errors.AsType[*Error](found); found != nil && !refused {
+			return found // The store failed.
+		}
+		if _, err := findCompany(ctx, tx, companyID); err != nil {
+			return err
+		}
+		return found
+	})
+}
+
+// lookAt is look for a read that depends on the company.
+func (o Operator) lookAt(
+	ctx context.Context, run readRunner, permission Permission, companyID uuid.UUID, read companyRead,
 ) error {
 	if err := o.allow(permission, companyID); err != nil {
 		return err
@@ -235,8 +263,15 @@ func (o Operator) look(
 		if err != nil {
 			return err
 		}
-		return read(ctx, tx, company)
+		return read(ctx, o.s.cached(tx), company)
 	})
+}
+
+// announce announces reads, so that they travel with the next one, where the store can: see [driver.Announcer].
+func announce(ctx context.Context, tx driver.ReadTx, reads func(ctx context.Context, tx driver.ReadTx)) {
+	if announcer, ok := tx.(driver.Announcer); ok {
+		announcer.Announce(ctx, reads)
+	}
 }
 
 // maxListed is the most items that a listing without pages returns: the newest.

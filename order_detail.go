@@ -66,7 +66,7 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 		if err != nil {
 			return err
 		}
-		shown, err = firstRecord(showDetails(ctx, tx, []driver.Order{record}))
+		shown, err = firstRecord(showDetails(ctx, o.s.cached(tx), []driver.Order{record}))
 		return err
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (o Operator) ListOrders(
 	}
 	var page Page[OrderDetail]
 	err = o.snapshot(ctx, permission, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			// The search and the rendering share the snapshot, so a page never mixes two moments.
 			query := driver.OrderQuery{
 				CompanyID: companyID, EventID: search.EventID, Statuses: search.Statuses, BuyerEmail: search.Email,
@@ -131,22 +131,29 @@ func showDetails(ctx context.Context, tx driver.ReadTx, records []driver.Order) 
 	if len(records) == 0 {
 		return []OrderDetail{}, nil
 	}
-	// An operator sees the current status, where a replay of a checkout shows that of the sale.
-	orders, err := showOrders(ctx, tx, records)
-	if err != nil {
-		return nil, err
-	}
-	// The statuses, endings and admissions below are of one moment, because every caller runs in a snapshot or holds
-	// the locks.
 	numbers := make([]driver.OrderNumber, len(records))
 	for i, record := range records {
 		numbers[i] = record.NumberRef()
 	}
-	endings, err := tx.OrderEndings(ctx, numbers)
+	// All that the records name is read in one message where the store can.
+	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
+		_, _ = tx.OrderEndings(ctx, numbers)
+		_, _ = eventTitles(ctx, tx, records)
+		rates, brandings := termsOf(records)
+		_, _ = tx.Rates(ctx, rates)
+		_, _ = tx.Brandings(ctx, brandings)
+	})
+	// The statuses, endings and admissions are of one moment, because every caller runs in a snapshot or holds the locks.
+	admissions, err := tx.OrderLines(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	admissions, err := tx.OrderLines(ctx, numbers)
+	// An operator sees the current status, where a replay of a checkout shows that of the sale.
+	orders, err := showOrdersOf(ctx, tx, records, admissions)
+	if err != nil {
+		return nil, err
+	}
+	endings, err := tx.OrderEndings(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (o Operator) FindOrder(ctx context.Context, companyID uuid.UUID, text strin
 		}
 	}
 	var shown OrderDetail
-	err = o.snapshot(ctx, permission, companyID, func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+	err = o.snapshot(ctx, permission, companyID, func(ctx context.Context, tx driver.ReadTx) error {
 		ref := driver.OrderRef{CompanyID: companyID, ID: id}
 		admission, err := firstRecord(tx.Admissions(ctx, []driver.AdmissionRef{{CompanyID: companyID, ID: id}}))
 		switch {

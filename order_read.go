@@ -170,22 +170,13 @@ func linesOf(
 func showOrdersOf(
 	ctx context.Context, tx driver.ReadTx, records []driver.Order, admissions []driver.Admission,
 ) ([]Order, error) {
-	numbers := make([]driver.OrderNumber, len(records))
-	rateRefs := make([]driver.RateRef, len(records))
-	brandingRefs := make([]driver.BrandingRef, len(records))
-	for i, o := range records {
-		numbers[i] = driver.OrderNumber{CompanyID: o.CompanyID, Number: o.Number}
-		rateRefs[i] = driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}
-		brandingRefs[i] = driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
-	}
+	rateRefs, brandingRefs := termsOf(records)
 	// The lines of all orders come in one list and are divided by order. Within an order they stay in their order.
 	lines := make(map[driver.OrderNumber][]driver.Admission, len(records))
 	for _, a := range admissions {
 		of := driver.OrderNumber{CompanyID: a.CompanyID, Number: a.OrderNumber}
 		lines[of] = append(lines[of], a)
 	}
-	// Most orders of a page have the same rate and branding, so each of these is read once.
-	rateRefs, brandingRefs = distinct(rateRefs), distinct(brandingRefs)
 	found, err := tx.Rates(ctx, rateRefs)
 	if err != nil {
 		return nil, err
@@ -201,10 +192,22 @@ func showOrdersOf(
 	// The order of the records is kept: a page is newest first.
 	orders := make([]Order, len(records))
 	for i, o := range records {
-		orders[i] = showOrder(o, lines[numbers[i]], rates[driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}],
+		orders[i] = showOrder(o, lines[o.NumberRef()], rates[driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}],
 			brandings[driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}])
 	}
 	return orders, nil
+}
+
+// termsOf returns the references of the rates and the brandings of orders. Most orders of a page have the same ones, so
+// each is there once.
+func termsOf(records []driver.Order) ([]driver.RateRef, []driver.BrandingRef) {
+	rates := make([]driver.RateRef, len(records))
+	brandings := make([]driver.BrandingRef, len(records))
+	for i, o := range records {
+		rates[i] = driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}
+		brandings[i] = driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
+	}
+	return distinct(rates), distinct(brandings)
 }
 
 // findBrandings returns brandings by reference. One that does not exist is the zero record.

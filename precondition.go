@@ -81,7 +81,7 @@ func (o Operator) Readiness(ctx context.Context, companyID uuid.UUID) (Readiness
 	}
 	now := o.s.now()
 	var shown Readiness
-	err := o.snapshot(ctx, PermissionKYBRead, companyID,
+	err := o.lookAt(ctx, driver.Store.Snapshot, PermissionKYBRead, companyID,
 		func(ctx context.Context, tx driver.ReadTx, company driver.Company) error {
 			ref := driver.BrandingRef{CompanyID: companyID, Version: company.BrandingVersion}
 			branding, err := firstRecord(tx.Brandings(ctx, []driver.BrandingRef{ref}))

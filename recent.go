@@ -21,6 +21,16 @@ type recent[K comparable, V any] struct {
 // is queued, never whether it is allowed: that is read from the store each time.
 type recentIDs = recent[uuid.UUID, struct{}]
 
+// recentVersions are the numbers of the brandings that companies had lately. They are only assumed.
+type recentVersions struct{ recent[uuid.UUID, int64] }
+
+// note remembers the version of a company.
+func (r *recentVersions) note(companyID uuid.UUID, version int64) {
+	if known, ok := r.get(companyID); !ok || known != version {
+		r.put(companyID, version)
+	}
+}
+
 // get returns a value of either generation. It does not move the value: only add renews a key, so a look-up needs no
 // write lock.
 func (r *recent[K, V]) get(key K) (value V, ok bool) {

@@ -188,7 +188,7 @@ func (o Operator) Sales(ctx context.Context, companyID uuid.UUID, filter SalesFi
 	from, to := ends[0], ends[len(ends)-1]
 	var report SalesReport
 	err := o.snapshot(ctx, PermissionWalletRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			complete, meaningful, err := salesCompleteFrom(ctx, tx, companyID)
 			report = SalesReport{Items: []SalesRow{}, CompleteFrom: complete}
 			if err != nil || !meaningful {
@@ -289,7 +289,7 @@ func (o Operator) EventSales(
 	var report EventSalesReport
 	// Figures and progress are those of one moment, so that no order is counted between the two.
 	err := o.snapshot(ctx, PermissionWalletRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			complete, meaningful, err := salesCompleteFrom(ctx, tx, companyID)
 			report = EventSalesReport{Items: make([]SalesFigures, len(events)), CompleteFrom: complete}
 			if err != nil || !meaningful {

@@ -334,7 +334,7 @@ func (o Operator) ListSettlements(
 	}
 	var page Page[Settlement]
 	err = o.view(ctx, PermissionSettlementRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListSettlements(ctx, driver.SettlementQuery{
 				CompanyID: companyID, After: list.after, Limit: list.limit,
 			})

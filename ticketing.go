@@ -130,7 +130,7 @@ type Service struct {
 	reads       atomic.Int64 // that run: see readCurrent
 	cache       *readCache   // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
-	brandingVersions recent[uuid.UUID, int64]
+	brandingVersions recentVersions
 	floats           lowFloatCache
 	sold             platformPastCache
 	commits          commitSignal

@@ -95,7 +95,7 @@ func (o Operator) GetVerification(ctx context.Context, companyID uuid.UUID) (Com
 		}
 		return err
 	}
-	if err := o.snapshot(ctx, PermissionKYBRead, companyID, read); err != nil {
+	if err := o.lookAt(ctx, driver.Store.Snapshot, PermissionKYBRead, companyID, read); err != nil {
 		return CompanyVerification{}, err
 	}
 	return found, nil

@@ -84,7 +84,7 @@ func newWallets(float, earnings driver.Wallet) Wallets {
 func (o Operator) GetWallets(ctx context.Context, companyID uuid.UUID) (Wallets, error) {
 	var found Wallets
 	err := o.view(ctx, PermissionWalletRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			wallets, err := tx.Wallets(ctx, driver.WalletRefs(companyID))
 			if err == nil {
 				found = newWallets(wallets[0], wallets[1])

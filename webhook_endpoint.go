@@ -213,7 +213,7 @@ func (o Operator) GetWebhookEndpoint(ctx context.Context, id uuid.UUID) (Webhook
 func (o Operator) ListWebhookEndpoints(ctx context.Context, companyID uuid.UUID) ([]WebhookEndpoint, error) {
 	var endpoints []WebhookEndpoint
 	err := o.view(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			records, err := tx.ListWebhookEndpoints(ctx, companyID)
 			endpoints = make([]WebhookEndpoint, len(records))
 			for i, record := range records {

@@ -41,7 +41,7 @@ func (o Operator) EndpointHealth(ctx context.Context, companyID uuid.UUID) ([]En
 	since := o.s.now().Add(-endpointHealthPeriod)
 	var shown []EndpointHealth
 	err := o.snapshot(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			endpoints, err := tx.ListWebhookEndpoints(ctx, companyID)
 			if err != nil {
 				return err

@@ -113,7 +113,7 @@ func (o Operator) ListDeliveries(
 	at := o.s.now()
 	var records []driver.Delivery
 	err = o.view(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			query, err := filter.query(ctx, tx, companyID)
 			if err != nil {
 				return err
@@ -172,7 +172,7 @@ func (o Operator) countDeliveries(
 	}
 	var number int
 	err := o.view(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			query, err := filter.query(ctx, tx, companyID)
 			if err != nil {
 				return err

@@ -43,7 +43,7 @@ func (o Operator) GetMessage(ctx context.Context, companyID, eventID uuid.UUID) 
 	at := o.s.now()
 	var shown WebhookMessage
 	err := o.snapshot(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			// A message is found by the time of its event, which its deliveries know.
 			deliveries, err := tx.ListMessageDeliveries(ctx, companyID, eventID, maxMessageDeliveries+1)
 			if err != nil {

@@ -174,7 +174,7 @@ type replayed struct {
 // skipped otherwise, and the caller should learn that at once.
 func (r *replayer) begin(ctx context.Context, companyID uuid.UUID) error {
 	return r.o.view(ctx, PermissionWebhookReplay, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			query, err := r.params.query(ctx, tx, companyID)
 			if err != nil {
 				return err

@@ -98,7 +98,7 @@ func (o Operator) TailWebhooks(
 	var events []WebhookEvent
 	var cursor WebhookCursor
 	err := o.view(ctx, PermissionWebhookRead, companyID,
-		func(ctx context.Context, tx driver.ReadTx, _ driver.Company) error {
+		func(ctx context.Context, tx driver.ReadTx) error {
 			f := follower{s: o.s, tx: tx, companyID: companyID, now: now, cursor: after.clone(), limit: limit}
 			if events = nil; after.facts.since.IsZero() {
 				err := f.begin(ctx) // Skip the events that exist.
