@@ -3,7 +3,6 @@ package ticketing
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -190,23 +189,11 @@ func (a Accounts) Member(ctx context.Context, companyID, userID uuid.UUID) (Acto
 //
 // Call it for each request, as [Accounts.Member] and [Accounts.Staff].
 func (a Accounts) Actor(ctx context.Context, companyID, userID uuid.UUID) (Actor, error) {
-	staff, err := a.Staff(ctx, userID)
-	isStaff := err == nil
-	if err != nil && !errors.Is(err, CodeNotFound) {
+	held, err := a.roles(ctx, companyID, userID)
+	if err != nil {
 		return Actor{}, err
 	}
-	member, err := a.Member(ctx, companyID, userID)
-	switch {
-	case err == nil && isStaff:
-		// The order of the table of permissions stays.
-		held := slices.Concat(member.Permissions, staff.Permissions)
-		member.staff, member.Permissions = true, slices.DeleteFunc(AllPermissions(), func(p Permission) bool {
-			return !slices.Contains(held, p)
-		})
-	case errors.Is(err, CodeNotFound) && isStaff:
-		return staff, nil
-	}
-	return member, err
+	return held.actor()
 }
 
 // Staff returns the platform actor for a user with a staff role. It has the permissions of that role, and "user" with
@@ -215,19 +202,11 @@ func (a Accounts) Actor(ctx context.Context, companyID, userID uuid.UUID) (Actor
 // Call it for each request. A change checks the role that the user has at the time of the change: it reads the role
 // again in its transaction. A read uses the role at the time of this call.
 func (a Accounts) Staff(ctx context.Context, userID uuid.UUID) (Actor, error) {
-	var member driver.StaffMember
-	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		var err error
-		member, err = firstRecord(tx.StaffMembers(ctx, []uuid.UUID{userID}))
-		return err
-	})
-	if err == nil && member.Role == "" {
-		err = errNoStaff
-	}
+	held, err := a.roles(ctx, uuid.Nil, userID)
 	if err != nil {
 		return Actor{}, err
 	}
-	return Actor{Name: about("user", userID), Permissions: staffPermissions(member.Role), userID: userID}, nil
+	return held.staffActor()
 }
 
 // Caller returns the caller on the data plane for a user in a company. An owner and an administrator have all seven
@@ -237,31 +216,11 @@ func (a Accounts) Staff(ctx context.Context, userID uuid.UUID) (Actor, error) {
 // Call it for each request. Every write reads the role again in its transaction, as it does an API key: a member who
 // was removed or whose role no longer has the grant gets PERMISSION_DENIED. A role on the platform writes nothing.
 func (a Accounts) Caller(ctx context.Context, companyID, userID uuid.UUID) (Caller, error) {
-	caller := Caller{companyID: companyID, userID: userID}
-	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		member, err := firstRecord(tx.Members(ctx, []driver.MemberRef{caller.memberRef()}))
-		caller.grants = grantsOf(member.Role)
-		if err != nil || member.Role != "" {
-			return err
-		}
-		staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{userID}))
-		if err != nil || staff.Role == "" {
-			return err
-		}
-		// Staff may name a company that does not exist.
-		company, err := firstRecord(tx.Companies(ctx, []uuid.UUID{companyID}))
-		if company.ID != uuid.Nil && company.Status != "" {
-			caller.grants = readingGrants()
-		}
-		return err
-	})
-	if err == nil && len(caller.grants) == 0 {
-		err = errNoCompany
-	}
+	held, err := a.roles(ctx, companyID, userID)
 	if err != nil {
 		return Caller{}, err
 	}
-	return caller, nil
+	return held.caller()
 }
 
 // readingGrants returns the grants that read.

@@ -283,21 +283,40 @@ func (a Accounts) trimSessions(ctx context.Context, tx driver.Tx, at time.Time, 
 func (a Accounts) findSession(
 	ctx context.Context, tx driver.ReadTx, at time.Time, ref driver.SessionRef, secret accountSecret,
 ) (driver.Session, bool, error) {
-	session, err := firstRecord(tx.Sessions(ctx, []driver.SessionRef{ref}))
+	session, err := readSession(ctx, tx, ref, secret)
 	if err != nil {
 		return driver.Session{}, false, err
-	}
-	if session.ID == uuid.Nil || !secret.matches(session.Digest) {
-		return driver.Session{}, false, errSignInRequired
 	}
 	staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{ref.UserID}))
+	if err == nil {
+		err = a.checkSession(session, staff, at)
+	}
 	if err != nil {
 		return driver.Session{}, false, err
 	}
-	if !at.Before(a.s.sessions.expiry(session, staff.Role != "")) {
-		return driver.Session{}, false, errSignInRequired
-	}
 	return session, staff.Role != "", nil
+}
+
+// readSession returns the session of a secret, which may have ended by itself: see checkSession.
+func readSession(
+	ctx context.Context, tx driver.ReadTx, ref driver.SessionRef, secret accountSecret,
+) (driver.Session, error) {
+	session, err := firstRecord(tx.Sessions(ctx, []driver.SessionRef{ref}))
+	if err == nil && (session.ID == uuid.Nil || !secret.matches(session.Digest)) {
+		err = errSignInRequired
+	}
+	if err != nil {
+		return driver.Session{}, err
+	}
+	return session, nil
+}
+
+// checkSession returns SIGN_IN_REQUIRED for a session that has ended by itself.
+func (a Accounts) checkSession(session driver.Session, staff driver.StaffMember, at time.Time) error {
+	if !at.Before(a.s.sessions.expiry(session, staff.Role != "")) {
+		return errSignInRequired
+	}
+	return nil
 }
 
 // Session returns the session of a secret, and SIGN_IN_REQUIRED for a session that has ended or never existed. Every
@@ -321,11 +340,17 @@ func (a Accounts) Session(ctx context.Context, secret string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	return a.showSession(a.use(ctx, session, at), staff), nil
+}
+
+// use records a use of a session, to the minute, and returns the session with it.
+func (a Accounts) use(ctx context.Context, session driver.Session, at time.Time) driver.Session {
+	ref := driver.SessionRef{UserID: session.UserID, ID: session.ID}
 	// A bound service writes nothing into the host's transaction that the host did not ask for.
 	if !a.s.bound && at.Sub(session.SeenAt) >= lastUseInterval && a.touch(ctx, ref, at) {
 		session.SeenAt = at
 	}
-	return a.showSession(session, staff), nil
+	return session
 }
 
 // touch keeps when a session was last used, unless another call does, and reports whether it did. It waits no longer

@@ -62,12 +62,8 @@ const watchedQueue = 11
 // orders and three for all events. It reads what is kept anyway, so a sale or a scan writes nothing for it. What does
 // not exist has the state of a company that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
-	for _, one := range watched {
-		switch one.Topic {
-		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDeliveries, WatchQueues:
-		default:
-			return nil, fmt.Errorf("ticketing: %q is not a topic to watch", one.Topic)
-		}
+	if err := checkTopics(watched); err != nil {
+		return nil, err
 	}
 	var states []WatchedState
 	// The balances of all companies are read and kept apart from the transaction.
@@ -82,31 +78,49 @@ func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState,
 		}
 	}
 	at := s.now()
-	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		states = make([]WatchedState, len(watched))
-		w := watcher{tx: tx, at: at, floats: floats}
-		if err := w.money(ctx, watched, states); err != nil {
-			return err
-		}
-		for _, set := range []func(context.Context, []Watched, []WatchedState) error{
-			w.deliveries, w.audits, w.events, w.orders,
-		} {
-			if err := set(ctx, watched, states); err != nil {
-				return err
-			}
-		}
-		for i, one := range watched {
-			if one.Topic == WatchQueues {
-				var err error
-				if states[i], err = w.queues(ctx); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
+		announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = watch(ctx, tx, at, watched, floats) })
+		states, err = watch(ctx, tx, at, watched, floats)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return states, nil
+}
+
+// checkTopics refuses what is not a topic.
+func checkTopics(watched []Watched) error {
+	for _, one := range watched {
+		switch one.Topic {
+		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDeliveries, WatchQueues:
+		default:
+			return fmt.Errorf("ticketing: %q is not a topic to watch", one.Topic)
+		}
+	}
+	return nil
+}
+
+// watch returns the state of each topic.
+func watch(
+	ctx context.Context, tx driver.ReadTx, at time.Time, watched []Watched, floats LowFloats,
+) ([]WatchedState, error) {
+	states := make([]WatchedState, len(watched))
+	w := watcher{tx: tx, at: at, floats: floats}
+	for _, set := range []func(context.Context, []Watched, []WatchedState) error{
+		w.money, w.deliveries, w.audits, w.events, w.orders,
+	} {
+		if err := set(ctx, watched, states); err != nil {
+			return nil, err
+		}
+	}
+	for i, one := range watched {
+		if one.Topic == WatchQueues {
+			var err error
+			if states[i], err = w.queues(ctx); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return states, nil
 }

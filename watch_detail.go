@@ -78,17 +78,7 @@ func (w watcher) orders(ctx context.Context, watched []Watched, states []Watched
 	if len(refs) == 0 {
 		return nil
 	}
-	orders, err := w.tx.Orders(ctx, refs)
-	if err != nil {
-		return err
-	}
-	var numbers []driver.OrderNumber
-	for _, order := range orders {
-		if order.ID != uuid.Nil {
-			numbers = append(numbers, order.NumberRef())
-		}
-	}
-	lines, err := w.tx.OrderLines(ctx, numbers)
+	orders, lines, err := ordersWithLines(ctx, w.tx, refs)
 	if err != nil {
 		return err
 	}
