@@ -27,7 +27,6 @@ type call struct {
 	ids      map[string]uuid.UUID
 	now      time.Time
 	values   map[string]string // of the query
-	around   *surroundings     // nil: they were not read
 	// states are those of what changes on the page, read before its content. They are empty if they were not read.
 	states map[ticketing.Watched]ticketing.WatchedState
 }

@@ -133,8 +133,15 @@ func (x *exchange) mayStill(ctx context.Context, a *act) error {
 	if err := x.isStillIn(ctx); err != nil {
 		return err
 	}
-	c, err := x.enter(ctx, a.scope)
+	c, err := x.newCall(a.scope)
 	if err != nil {
+		return err
+	}
+	visit, err := x.accounts.Visit(ctx, ticketing.VisitParams{UserID: x.visitor.userID, CompanyID: c.companyID})
+	if err != nil {
+		return err
+	}
+	if err := c.admit(a.scope, visit); err != nil {
 		return err
 	}
 	return c.allow(a)
@@ -144,7 +151,7 @@ func (x *exchange) mayStill(ctx context.Context, a *act) error {
 // the host identifies people, it calls Identify again.
 func (x *exchange) isStillIn(ctx context.Context) error {
 	if x.config.Identify != nil {
-		again, err := x.hostVisitor(ctx)
+		again, err := x.hostVisitor(ctx, ticketing.VisitParams{})
 		if err == nil && again.userID != x.visitor.userID {
 			err = errSignIn
 		}

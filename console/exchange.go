@@ -154,9 +154,6 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 	case t.post != nil:
 		return t.post(ctx, x)
 	}
-	if err := x.identify(ctx); err != nil {
-		return answer{}, err
-	}
 	if t.act != nil {
 		return x.runAct(ctx, t.act)
 	}
@@ -182,7 +179,7 @@ func (x *exchange) bufferBody() error {
 
 // showPage responds to a GET of a page.
 func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
-	c, err := x.enter(ctx, p.scope, func(ctx context.Context, c *call) error { return c.readState(ctx, p) })
+	c, err := x.enter(ctx, p.scope, p)
 	if err != nil {
 		return answer{}, err
 	}
@@ -192,7 +189,7 @@ func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 	if err := c.readQuery(p.query); err != nil {
 		return answer{}, err
 	}
-	shown, err := x.load(ctx, c, p)
+	shown, err := p.load(ctx, c)
 	if err != nil {
 		return answer{}, err
 	}
@@ -205,18 +202,6 @@ func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 		return answer{contentType: htmlType, body: []byte(shown.document), document: true}, nil
 	}
 	return x.render(ctx, c, p, shown, nil)
-}
-
-// load reads the content of a page, and concurrently what is around it.
-func (x *exchange) load(ctx context.Context, c *call, p *page) (shown view, err error) {
-	if x.api || p.document {
-		return p.load(ctx, c)
-	}
-	err = together(ctx, func(ctx context.Context) (err error) {
-		shown, err = p.load(ctx, c)
-		return err
-	}, func(ctx context.Context) error { return c.readSurroundings(ctx, p) })
-	return shown, err
 }
 
 // permit checks the permissions and the grants of a page.

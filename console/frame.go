@@ -1,12 +1,9 @@
 package console
 
 import (
-	"context"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
 )
@@ -43,39 +40,6 @@ type frame struct {
 func (f *frame) nameCompany() {
 	f.Company = f.company.Name
 	f.Suspended = f.company.Status == ticketing.CompanySuspended
-}
-
-// isStaff reports whether the person is staff. It only decides about a link: a fault hides the link.
-func (x *exchange) isStaff(ctx context.Context) bool {
-	_, err := x.accounts.Staff(ctx, x.visitor.userID)
-	return err == nil
-}
-
-// surroundings are what a page shows around its content, and reads for that.
-type surroundings struct {
-	accent  string // the colour of the company; empty where the person may not see it, or where there is no company
-	isStaff bool
-}
-
-// readSurroundings reads the surroundings of a page, unless they were read before.
-func (c *call) readSurroundings(ctx context.Context, p *page) error {
-	if c.around != nil {
-		return nil
-	}
-	var found surroundings
-	err := together(ctx, func(ctx context.Context) error {
-		found.isStaff = p.scope != scopeSelf && c.actor.CompanyID == uuid.Nil || c.exchange.isStaff(ctx)
-		return nil
-	}, func(ctx context.Context) (err error) {
-		if p.scope == scopeCompany {
-			found.accent, err = c.accent(ctx)
-		}
-		return err
-	})
-	if err == nil {
-		c.around = &found
-	}
-	return err
 }
 
 // Now returns the time of the request. The script computes from it how long ago something was.

@@ -102,24 +102,15 @@ func (c *call) streamOf(p *page) string {
 	return path
 }
 
-// readState reads the state of what changes on a page, before the content of the page is read. So a change that the
-// page does not show is noticed when its stream opens, even one without a time. A page that opens no stream needs no
-// state. What the person may not see is read here, too, since their permissions are read at the same time; nothing of
-// it is shown.
-func (c *call) readState(ctx context.Context, p *page) error {
-	watched := c.changing(p)
-	if len(watched) == 0 || c.exchange.api || c.r.Header.Get(refreshHeader) != "" || c.r.URL.Query().Has("cursor") {
+// following returns the changing things of a page whose state is read before the content of the page. So a change that
+// the page does not show is noticed when its stream opens, even one without a time. A page that opens no stream needs
+// no state. What the person may not see is among it, since their permissions are read at the same time; nothing of it
+// is shown.
+func (c *call) following(p *page) []ticketing.Watched {
+	if p == nil || c.exchange.api || c.r.Header.Get(refreshHeader) != "" || c.r.URL.Query().Has("cursor") {
 		return nil
 	}
-	states, err := c.exchange.svc.Watch(ctx, watched)
-	if err != nil {
-		return err
-	}
-	c.states = make(map[ticketing.Watched]ticketing.WatchedState, len(states))
-	for i, state := range states {
-		c.states[watched[i]] = state
-	}
-	return nil
+	return c.changing(p)
 }
 
 // stateOf returns a text that identifies the states of all topics of a page.
@@ -135,7 +126,7 @@ func stateOf(states []ticketing.WatchedState) string {
 
 // openStream responds to a GET of the stream of a page, for those who may see the page.
 func (x *exchange) openStream(ctx context.Context, p *page) (answer, error) {
-	c, err := x.enter(ctx, p.scope)
+	c, err := x.enter(ctx, p.scope, nil)
 	if err != nil {
 		return answer{}, err
 	}
@@ -226,16 +217,4 @@ func (x *exchange) sendStream(s *stream) {
 			return
 		}
 	}
-}
-
-// peek returns the session of a request that a page makes by itself.
-func (x *exchange) peek(ctx context.Context, secret string) (ticketing.Session, error) {
-	sessions, err := x.accounts.Sessions(ctx, []string{secret})
-	if err != nil {
-		return ticketing.Session{}, err
-	}
-	if sessions[0].ID == uuid.Nil {
-		return ticketing.Session{}, errSignIn
-	}
-	return sessions[0], nil
 }

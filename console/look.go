@@ -14,13 +14,13 @@ import (
 // lookPath begins the paths of the stylesheets with the colours of a branding.
 const lookPath = "/console/look/"
 
-// accent returns the colour of a company for its pages, and "" where the person may not see it.
-func (c *call) accent(ctx context.Context) (string, error) {
-	if !holds(c.actor, ticketing.PermissionBrandingRead) {
-		return "", nil
+// accent returns the colour of the company for its pages, and "" where there is none or the person may not see it.
+func (c *call) accent() string {
+	look, err := c.visitor.visit.Branding()
+	if err != nil || !holds(c.actor, ticketing.PermissionBrandingRead) {
+		return ""
 	}
-	look, err := c.operator.GetBranding(ctx, c.companyID)
-	return accentOf(look), err
+	return accentOf(look)
 }
 
 // accentOf returns the accent of a branding, or its primary colour if the accent is too pale for text.

@@ -124,7 +124,7 @@ func confirmByOIDC(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return x.refuseOIDC(ctx, "", err)
 	}
-	if err := x.identify(ctx); err != nil {
+	if err := x.identify(ctx, ticketing.VisitParams{}); err != nil {
 		return answer{}, err
 	}
 	return x.leadToIssuer(p, oidcState{Session: x.visitor.sessionID},
@@ -270,7 +270,7 @@ func (x *exchange) findKnown(ctx context.Context, known identity) (ticketing.Use
 // confirmKnown makes the sign-in of a session recent, with a new secret. The person must be the one of the session, and
 // must have signed in at the issuer after they were sent there.
 func (x *exchange) confirmKnown(ctx context.Context, kept oidcState, known identity, madeAt time.Time) error {
-	if err := x.identify(ctx); err != nil {
+	if err := x.identify(ctx, ticketing.VisitParams{}); err != nil {
 		return err
 	}
 	user, err := x.findKnown(ctx, known)

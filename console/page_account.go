@@ -48,7 +48,7 @@ type companies struct {
 
 func loadCompanies(ctx context.Context, c *call) (view, error) {
 	found, err := c.console.accounts.Companies(ctx, c.visitor.userID)
-	return view{data: companies{Companies: found, Staff: c.exchange.isStaff(ctx)}}, err
+	return view{data: companies{Companies: found, Staff: c.visitor.isStaff()}}, err
 }
 
 // account is what a person sees of their own sign-in.

@@ -53,9 +53,7 @@ func loadCommission(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	shown := newCommission(rates, c.now)
-	accent, err := c.accent(ctx)
-	return view{data: shown, accent: accent}, err
+	return view{data: newCommission(rates, c.now)}, nil
 }
 
 // newCommission returns the schedule of entries that are newest first.

@@ -143,6 +143,5 @@ func loadVerification(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	accent, err := c.accent(ctx)
-	return view{data: companyVerification{CompanyVerification: found, now: c.now}, accent: accent}, err
+	return view{data: companyVerification{CompanyVerification: found, now: c.now}}, nil
 }

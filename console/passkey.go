@@ -230,7 +230,7 @@ func passkeyActs() []act {
 func personRoutes() []*route {
 	asPerson := func(s step) step {
 		return func(ctx context.Context, x *exchange) (answer, error) {
-			if err := x.identify(ctx); err != nil {
+			if err := x.identify(ctx, ticketing.VisitParams{}); err != nil {
 				return answer{}, err
 			}
 			return s(ctx, x)

@@ -154,11 +154,8 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	if shown.title != "" {
 		f.Title = shown.title
 	}
-	if err := c.readSurroundings(ctx, p); err != nil {
-		return answer{}, err
-	}
-	f.IsStaff = c.around.isStaff
-	if accent := cmp.Or(shown.accent, c.around.accent); isReadable(accent) {
+	f.IsStaff = c.visitor.isStaff()
+	if accent := cmp.Or(shown.accent, c.accent()); isReadable(accent) {
 		f.Accent = strings.TrimPrefix(strings.ToLower(accent), "#")
 	}
 	name := p.template

@@ -14,40 +14,31 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// identify determines who the request is from, by the session cookie or by the host.
-func (x *exchange) identify(ctx context.Context) error {
+// identify determines who the request is from, by the session cookie or by the host. It reads what the request needs to
+// know of the person together with them.
+func (x *exchange) identify(ctx context.Context, asks ticketing.VisitParams) (err error) {
 	if x.config.Identify != nil {
-		return x.identifyByHost(ctx)
-	}
-	secret := x.cookie(sessionCookie)
-	if secret == "" {
-		return errSignIn
-	}
-	find := x.accounts.Session
-	if x.r.Header.Get(refreshHeader) != "" || x.route.live {
-		find = x.peek
-	}
-	session, err := find(ctx, secret)
-	if err != nil {
+		x.visitor, err = x.hostVisitor(ctx, asks)
 		return err
 	}
-	user, err := x.accounts.GetUser(ctx, session.UserID)
+	asks.Secret = x.cookie(sessionCookie)
+	if asks.Secret == "" {
+		return errSignIn
+	}
+	asks.Passive = x.r.Header.Get(refreshHeader) != "" || x.route.live
+	visit, err := x.accounts.Visit(ctx, asks)
 	if err != nil {
 		return err
 	}
 	x.visitor = &visitor{
-		userID: user.ID, email: user.Email, sessionID: session.ID, secret: secret, provedAt: session.ConfirmedAt.Time,
+		userID: visit.User.ID, email: visit.User.Email, sessionID: visit.Session.ID, secret: asks.Secret,
+		provedAt: visit.Session.ConfirmedAt.Time, visit: visit,
 	}
 	return nil
 }
 
-func (x *exchange) identifyByHost(ctx context.Context) (err error) {
-	x.visitor, err = x.hostVisitor(ctx)
-	return err
-}
-
 // hostVisitor returns who the request is from, according to the host.
-func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
+func (x *exchange) hostVisitor(ctx context.Context, asks ticketing.VisitParams) (*visitor, error) {
 	person, err := x.config.Identify(x.r)
 	if errors.Is(err, ErrNobody) {
 		return nil, errSignIn
@@ -55,11 +46,15 @@ func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var user ticketing.User
-	if person.UserID != uuid.Nil {
-		user, err = x.accounts.GetUser(ctx, person.UserID)
-	} else {
+	asks.UserID = person.UserID
+	if asks.UserID == uuid.Nil {
+		var user ticketing.User
 		user, err = x.accounts.FindUser(ctx, person.Email)
+		asks.UserID = user.ID
+	}
+	var visit ticketing.Visit
+	if err == nil {
+		visit, err = x.accounts.Visit(ctx, asks)
 	}
 	if errors.Is(err, ticketing.CodeNotFound) {
 		return nil, errSignIn // The host's user is unknown to this service.
@@ -67,16 +62,13 @@ func (x *exchange) hostVisitor(ctx context.Context) (*visitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &visitor{userID: user.ID, email: user.Email, provedAt: person.ProvedAt}, nil
+	return &visitor{userID: visit.User.ID, email: visit.User.Email, provedAt: person.ProvedAt, visit: visit}, nil
 }
 
-// enter returns the call of the person in a scope: what they may do there by their current role. A company that they
-// are not a member of is NOT_FOUND, like one that does not exist. The functions beside run concurrently, with a call of
-// which only the path and the company are known.
-func (x *exchange) enter(
-	ctx context.Context, in scope, beside ...func(context.Context, *call) error,
-) (*call, error) {
-	c := &call{console: x.console, exchange: x, r: x.r, visitor: x.visitor, now: x.began, ids: map[string]uuid.UUID{}}
+// newCall returns the call of a request in a scope, of which only the path is known. It is usable beside the error that
+// there is no such page.
+func (x *exchange) newCall(in scope) (*call, error) {
+	c := &call{console: x.console, exchange: x, r: x.r, now: x.began, ids: map[string]uuid.UUID{}}
 	for name := range strings.SplitSeq(x.route.pattern, "/") {
 		name, isVariable := strings.CutPrefix(strings.TrimSuffix(name, "}"), "{")
 		if !isVariable || !strings.HasSuffix(name, "Id") {
@@ -84,74 +76,80 @@ func (x *exchange) enter(
 		}
 		id, err := ticketing.ParseID(x.r.PathValue(name))
 		if err != nil {
-			return nil, errNoPage
+			return c, errNoPage
 		}
 		c.ids[name] = id
-	}
-	if in == scopeSelf {
-		return c, nil
 	}
 	if in == scopeCompany {
 		c.companyID = c.ids["companyId"]
 	}
-	admit := func(ctx context.Context) error { return c.admit(ctx, in) }
-	var reads []func(context.Context) error
-	for _, read := range beside {
-		reads = append(reads, func(ctx context.Context) error { return read(ctx, c) })
-	}
-	// What changes on a page of the platform is read of all companies: only for staff.
-	if in == scopePlatform {
-		if err := admit(ctx); err != nil {
-			return nil, err
-		}
-	} else {
-		reads = append(reads, admit)
-	}
-	return c, together(ctx, reads...)
+	return c, nil
 }
 
-// admit reads what the person may do in a scope.
-func (c *call) admit(ctx context.Context, in scope) (err error) {
-	x := c.exchange
+// enter returns the call of the person in the scope of a page or an act: what they may do there by their current role.
+// A company that they are not a member of is NOT_FOUND, like one that does not exist. Nobody learns without a session
+// which pages there are.
+func (x *exchange) enter(ctx context.Context, in scope, shown *page) (*call, error) {
+	c, missing := x.newCall(in)
+	asks := ticketing.VisitParams{CompanyID: c.companyID}
+	watched := c.following(shown)
+	// What changes on a page of the platform is read of all companies: only for staff.
+	if in == scopeCompany {
+		asks.Watched = watched
+	}
+	if err := x.identify(ctx, asks); err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	c.visitor = x.visitor
+	if err := c.admit(in, x.visitor.visit); err != nil {
+		return nil, err
+	}
+	states := x.visitor.visit.States
+	if in == scopePlatform && len(watched) > 0 {
+		var err error
+		if states, err = x.svc.Watch(ctx, watched); err != nil {
+			return nil, err
+		}
+	}
+	c.states = make(map[ticketing.Watched]ticketing.WatchedState, len(states))
+	for i, state := range states {
+		c.states[watched[i]] = state
+	}
+	return c, nil
+}
+
+// admit sets what the person may do in a scope.
+func (c *call) admit(in scope, visit ticketing.Visit) (err error) {
 	switch in {
 	case scopeSelf:
+		return nil
 	case scopePlatform:
-		c.actor, err = x.accounts.Staff(ctx, x.visitor.userID)
-		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
-			err = errNotStaff
+		if c.actor, err = visit.Staff(); err != nil {
+			return errNotStaff
 		}
 	case scopeCompany:
-		c.actor, err = x.accounts.Actor(ctx, c.companyID, x.visitor.userID)
-		if errors.Is(err, ticketing.CodeNotFound) || errors.Is(err, ticketing.CodePermissionDenied) {
-			err = errNoCompany
+		if c.actor, err = visit.Actor(); err != nil {
+			return errNoCompany
+		}
+		if c.caller, err = visit.Caller(); err != nil {
+			return errNoCompany
+		}
+		if holds(c.actor, ticketing.PermissionKYBRead) {
+			if c.company, err = visit.Company(); err != nil {
+				return errNoCompany
+			}
 		}
 	}
-	if err != nil {
-		return err
-	}
-	c.operator = x.svc.As(c.actor)
-	if in != scopeCompany {
-		return nil
-	}
-	reads := []func(context.Context) error{func(ctx context.Context) (err error) {
-		c.caller, err = x.accounts.Caller(ctx, c.companyID, x.visitor.userID)
-		return err
-	}}
-	if holds(c.actor, ticketing.PermissionKYBRead) {
-		reads = append(reads, func(ctx context.Context) (err error) {
-			c.company, err = c.operator.GetCompany(ctx, c.companyID)
-			return err
-		})
-	}
-	if err = together(ctx, reads...); errors.Is(err, ticketing.CodeNotFound) {
-		err = errNoCompany
-	}
-	return err
+	c.operator = c.exchange.svc.As(c.actor)
+	return nil
 }
 
 // runAct responds to the POST of an act.
 func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
-	c, err := x.enter(ctx, a.scope)
+	c, err := x.enter(ctx, a.scope, nil)
 	if err != nil {
 		return answer{}, err
 	}
@@ -240,7 +238,7 @@ func (x *exchange) refuse(ctx context.Context, c *call, a *act, form url.Values,
 	if x.api || shown == nil || shown.Code == ticketing.CodeSignInRequired || c.permit(p) != nil {
 		return answer{}, err
 	}
-	loaded, loadErr := x.load(ctx, c, p)
+	loaded, loadErr := p.load(ctx, c)
 	if loadErr != nil {
 		return answer{}, err // The page itself cannot be shown, so the first error is the response.
 	}

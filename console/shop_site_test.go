@@ -15,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/console"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/mail"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -53,8 +54,14 @@ func (p postman) Mail(ctx context.Context, m ticketing.Mail) error {
 // accepts what it gets.
 func newShop(t *testing.T) *shop {
 	t.Helper()
+	return newShopOn(t, nil)
+}
+
+// newShopOn returns such a shop on a store; nil: one in memory.
+func newShopOn(t *testing.T, on driver.Store) *shop {
+	t.Helper()
 	ok := is.New(t)
-	books := ticketingtest.New(t, nil)
+	books := ticketingtest.New(t, &ticketingtest.Config{Store: on})
 	s := &shop{books: books, neighbor: books.Neighbour(t)}
 	s.status.Store(http.StatusOK)
 	s.site = &site{

@@ -89,7 +89,7 @@ func signInPage(ctx context.Context, x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	// A person who is already signed in is redirected.
-	err = x.identify(ctx)
+	err = x.identify(ctx, ticketing.VisitParams{})
 	if err == nil {
 		return x.goOn(ctx, x.visitor.userID, x.nextOf(query))
 	}

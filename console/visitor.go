@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing"
 )
 
 // visitor is the person who is signed in.
@@ -13,6 +15,14 @@ type visitor struct {
 	sessionID uuid.UUID // zero where the host identifies people
 	secret    string    // of the session
 	provedAt  time.Time
+	// visit has what the person holds on the platform and in the company of the path, as the request began.
+	visit ticketing.Visit
+}
+
+// isStaff reports whether the person is staff. It only decides about a link.
+func (v *visitor) isStaff() bool {
+	_, err := v.visit.Staff()
+	return err == nil
 }
 
 // confirmFor is how long a sign-in is recent.
