@@ -317,19 +317,60 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 	to.add(" OFFSET 0) AS e ON true")
 }
 
+// appendInsert inserts the rows as a query of arrays. A distributed engine runs such a query on the coordinator, and
+// copies its rows to their node: it takes it there whole only if it reads a table that is placed as the rows are. So
+// there the rows of a company are joined to it. A row without a company, and rows that are few, are written one by one.
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
-	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") SELECT ")
+	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") ")
 	t := newValuesTable(of)
+	if e.distributed && !t.ofOneCompany() {
+		t.appendValues(to)
+		return
+	}
 	t.shorten()
+	to.add("SELECT ")
 	for i := range of.columns {
 		if i > 0 {
 			to.add(", ")
+		}
+		if i == 0 && e.distributed {
+			to.add("a.id")
+			continue
 		}
 		t.appendCell(to, i)
 	}
 	if t.varying > 0 {
 		to.add(" FROM ")
 		t.appendFrom(to)
+	}
+	if e.distributed {
+		to.add(", " + anchor + " AS a WHERE a.id = ")
+		t.appendCell(to, 0)
+	}
+}
+
+// ofOneCompany reports whether there are several rows, all of one company.
+func (t valuesTable) ofOneCompany() bool {
+	company, isID := t.rows[0][0].(uuid.UUID)
+	return t.columns[0] == "company_id" && isID && company != uuid.Nil && t.constant[0] && t.varying > 0
+}
+
+// appendValues writes each row on its own.
+func (t valuesTable) appendValues(to *builder) {
+	to.add("VALUES ")
+	for i, row := range t.rows {
+		for j, value := range row {
+			switch {
+			case j > 0:
+				to.add(", ")
+			case i > 0:
+				to.add(", (")
+			default:
+				to.add("(")
+			}
+			to.value(value)
+		}
+		to.add(")")
 	}
 }
 
