@@ -317,13 +317,13 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 	to.add(" OFFSET 0) AS e ON true")
 }
 
-// appendInsert inserts the rows as a query of arrays. A distributed engine runs such a query on the coordinator, and
-// copies its rows to their node: it takes it there whole only if it reads a table that is placed as the rows are. So
-// there the rows of a company are joined to it. A row without a company, and rows that are few, are written one by one.
+// appendInsert inserts the rows as a query of arrays. A distributed engine runs that query on the coordinator and copies
+// the rows to their node, which takes two more messages and a commit in two phases. So there few rows are written one by
+// one, in a statement that goes to their node as it is. Many rows would take longer to plan than to copy.
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") ")
 	t := newValuesTable(of)
-	if e.distributed && !t.ofOneCompany() {
+	if e.distributed && len(of.rows)*len(of.columns) <= fewValues {
 		t.appendValues(to)
 		return
 	}
@@ -333,27 +333,16 @@ func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 		if i > 0 {
 			to.add(", ")
 		}
-		if i == 0 && e.distributed {
-			to.add("a.id")
-			continue
-		}
 		t.appendCell(to, i)
 	}
 	if t.varying > 0 {
 		to.add(" FROM ")
 		t.appendFrom(to)
 	}
-	if e.distributed {
-		to.add(", " + anchor + " AS a WHERE a.id = ")
-		t.appendCell(to, 0)
-	}
 }
 
-// ofOneCompany reports whether there are several rows, all of one company.
-func (t valuesTable) ofOneCompany() bool {
-	company, isID := t.rows[0][0].(uuid.UUID)
-	return t.columns[0] == "company_id" && isID && company != uuid.Nil && t.constant[0] && t.varying > 0
-}
+// fewValues is how many values a distributed engine plans in the time in which it begins a copy.
+const fewValues = 100
 
 // appendValues writes each row on its own.
 func (t valuesTable) appendValues(to *builder) {
