@@ -240,7 +240,7 @@ func (t valuesTable) appendHiddenCell(to *builder, column int) {
 func (e *postgresEngine) appendKeyedRows(to *builder, of keyedRows) {
 	name, alias, _ := strings.Cut(of.table, " ")
 	t := newValuesTable(of.set)
-	end := " OFFSET 0"
+	end := e.fence(t)
 	if of.lock {
 		end = rowLock
 		// All transactions lock in one order.
@@ -269,6 +269,15 @@ func (e *postgresEngine) appendKeyedRows(to *builder, of keyedRows) {
 		cell(to, i)
 	}
 	to.add(end + ") AS " + alias)
+}
+
+// fence returns the clause that keeps the planner from flattening a subquery for each row of v. A distributed engine
+// accepts it only where all rows are on one node.
+func (e *postgresEngine) fence(t valuesTable) string {
+	if e.distributed && !t.constant[0] {
+		return ""
+	}
+	return " OFFSET 0"
 }
 
 func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
