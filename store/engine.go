@@ -58,6 +58,8 @@ type traits struct {
 	// namesCompany is set if a query contains its company as a value. Otherwise the value is hidden from the planner,
 	// which would expect few rows for a company that is not in its statistics.
 	namesCompany bool
+	// oneNode is set if a statement with a fragment that is spanning must be about one company: see ofEachCompany.
+	oneNode bool
 	// indexedBy is set if a query may name the index that the planner has to use.
 	indexedBy bool
 	// rowLock is the clause that ends a SELECT which locks the rows it reads, and no others. skipLocked is the same, but

@@ -264,7 +264,7 @@ func (e *postgresEngine) traits() traits {
 		prepares:     e.preparing != nil && !e.distributed,
 		migrations:   "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
 		multiStatement: e.multiResult, joinsReads: e.multiResult && !e.distributed,
-		locksBeside: !e.distributed, namesCompany: e.distributed, rowLock: rowLock,
+		locksBeside: !e.distributed, namesCompany: e.distributed, oneNode: e.distributed, rowLock: rowLock,
 		skipLocked: rowLock + " SKIP LOCKED", byCodePoint: ` COLLATE "C"`,
 		folded: func(column string) string { return "substr(lower(" + column + ` COLLATE "C"), 1, 60)` },
 	}

@@ -282,7 +282,11 @@ func (e *postgresEngine) fence(t valuesTable) string {
 
 func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int64) {
 	t := newValuesTable(set{columns: []string{"company_id"}, rows: columnOf(companies)})
-	t.appendFrom(to)
+	if t.varying > 0 {
+		t.appendFrom(to)
+	} else {
+		to.add("(SELECT 1) AS v")
+	}
 	to.add(` CROSS JOIN LATERAL (SELECT * FROM ticketing_commission_rates t WHERE t.company_id = `)
 	t.appendCell(to, 0)
 	to.add(" AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r", at)

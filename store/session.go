@@ -55,7 +55,22 @@ type session struct {
 func query[R any](
 	ctx context.Context, s *session, name string, scan func(rowSet, *R) error, text string, values ...any,
 ) ([]R, error) {
-	return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
+	if !s.store.engine.traits().oneNode {
+		return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
+	}
+	var all []R
+	for _, values := range ofEachCompany(values) {
+		found, err := fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = found
+		} else {
+			all = append(all, found...)
+		}
+	}
+	return all, nil
 }
 
 // fetch runs a finished statement and scans each of its rows.

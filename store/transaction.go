@@ -312,15 +312,21 @@ func (tx *transaction) lock(rows keyedRows) error {
 	if err := tx.check(); err != nil {
 		return err
 	}
-	statement := build(tx.store.engine, "SELECT 1 FROM ?", rows)
-	if statement.err != nil {
-		tx.fail(statement.err)
-		return statement.err
-	}
 	table, _, _ := strings.Cut(rows.table, " ")
 	tx.ahead.forget()
-	if silent := tx.store.engine.appendLock(&tx.pending, table, statement); !silent {
-		tx.returnsRows = true
+	each := []fragment{rows}
+	if tx.store.engine.traits().oneNode {
+		each = rows.ofEach()
+	}
+	for _, rows := range each {
+		statement := build(tx.store.engine, "SELECT 1 FROM ?", rows)
+		if statement.err != nil {
+			tx.fail(statement.err)
+			return statement.err
+		}
+		if silent := tx.store.engine.appendLock(&tx.pending, table, statement); !silent {
+			tx.returnsRows = true
+		}
 	}
 	return nil
 }
