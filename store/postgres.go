@@ -306,10 +306,11 @@ const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapsca
 // settings are sent first in a message outside of a transaction of the store's own, or after BEGIN. They are local to
 // the transaction: a pooler would pass settings of the session to other clients, or lose them.
 func (e *postgresEngine) settings(statement, lock time.Duration) string {
-	var text strings.Builder
+	path := ""
 	if e.schema != "" {
-		text.WriteString("SET LOCAL search_path TO " + quoted(e.schema) + "; ")
+		path = "SET LOCAL search_path TO " + quoted(e.schema) + "; "
 	}
+	var text strings.Builder
 	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
 	if e.traits().prepares {
 		text.WriteString("SET LOCAL plan_cache_mode TO force_generic_plan; ")
@@ -319,7 +320,18 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
 			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
 	}
-	return text.String()
+	return path + e.onNodes(text.String())
+}
+
+// onNodes returns settings so that they also apply on the nodes of a cluster that the transaction uses. Citus sends a
+// node the text of the setting, and takes for that the whole message in which it is: further statements of the message
+// would run twice. In a block each setting has a text of its own.
+func (e *postgresEngine) onNodes(settings string) string {
+	if !e.distributed {
+		return settings
+	}
+	return "DO $set$ BEGIN SET LOCAL citus.propagate_set_commands TO local; " + settings +
+		"SET LOCAL citus.propagate_set_commands TO none; END $set$; "
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
@@ -343,7 +355,7 @@ func (e *postgresEngine) query(
 	case !e.multiResult:
 		return e.queryAlone(ctx, string(statement.appendMessage(nil, nil)), scan)
 	}
-	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+readByIndex, statement)
+	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+e.onNodes(readByIndex), statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)
 		if err != nil {

@@ -189,7 +189,7 @@ func (e *boundPostgres) trySavepoint(
 		return fmt.Sprintf("SET LOCAL lock_timeout TO %d", max(lock.Milliseconds(), 1))
 	}
 	begin := savepoint + "; " + //nolint:gosec // Of numbers and a quoted name.
-		e.settings(e.statement, 0) + byIndex + "SET LOCAL bytea_output TO hex; " + within(slice)
+		e.settings(e.statement, 0) + e.onNodes(byIndex) + "SET LOCAL bytea_output TO hex; " + within(slice)
 	after := ""
 	if slice != patience {
 		after = within(patience)

@@ -112,7 +112,8 @@ func (e *postgresEngine) tryBegin(
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
 	var after string
 	if slice != patience {
-		after = fmt.Sprintf("SET LOCAL lock_timeout TO %d", max(patience.Milliseconds(), 1))
+		wait := fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", max(patience.Milliseconds(), 1))
+		after = strings.TrimSuffix(e.onNodes(wait), "; ")
 	}
 	var ask func(conn bun.IConn) (inFlight []bool, err error)
 	if e.traits().joinsReads && !e.rowGates {

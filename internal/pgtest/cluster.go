@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,13 +10,14 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"testing"
 )
 
 const clusterEnvironment = "TICKETING_TEST_CITUS"
 
-// OnCluster reports whether databases are made on a Citus cluster. TICKETING_TEST_CITUS is then the URL of a database on
-// its coordinator that has the extension and all workers, with a role that is a superuser on each node. A database is
-// made on every node, with the extension, and is a cluster of its own. Servers of [Start] are never part of it.
+// OnCluster reports whether databases are made on a Citus cluster. TICKETING_TEST_CITUS is then the URL of a database
+// on the coordinator that has the extension and all workers. Its role must be a superuser on each node. A database is made
+// on every node, with the extension, and is a cluster of its own. Servers of [Start] are never part of it.
 func OnCluster() bool { return os.Getenv(clusterEnvironment) != "" }
 
 // worker is a node of a cluster other than the coordinator.
@@ -67,11 +69,9 @@ func (s *shared) join(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	port := s.url.Port()
-	if port == "" {
-		port = "5432"
-	}
-	if _, err := coordinator.ExecContext(ctx, "SELECT citus_set_coordinator_host($1, $2)", s.url.Hostname(), port); err != nil {
+	port := cmp.Or(s.url.Port(), "5432")
+	_, err = coordinator.ExecContext(ctx, "SELECT citus_set_coordinator_host($1, $2)", s.url.Hostname(), port)
+	if err != nil {
 		return err
 	}
 	for _, w := range s.workers {
@@ -80,4 +80,20 @@ func (s *shared) join(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// NeedCluster skips a test that is about a real cluster where there is none.
+func NeedCluster(tb testing.TB) {
+	tb.Helper()
+	if !OnCluster() {
+		tb.Skip("no Citus cluster: set " + clusterEnvironment + " to the URL of a database on its coordinator")
+	}
+}
+
+// NeedSingle skips a test that is about a single server where databases are made on a cluster.
+func NeedSingle(tb testing.TB) {
+	tb.Helper()
+	if OnCluster() {
+		tb.Skip("it is about a database of one server, and " + clusterEnvironment + " is set")
+	}
 }

@@ -98,7 +98,7 @@ func ReuseOpen[T any](
 		}
 		opened, err := open(s.dsn(name))
 		if err != nil {
-			_ = s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+			_ = s.drop(ctx, name)
 			tb.Fatal(err)
 		}
 		lent = reused{name: name, admins: s.open(name), opened: opened}
@@ -113,7 +113,7 @@ func ReuseOpen[T any](
 			end(opened, false)
 		}
 		_ = onEach(lent.admins, (*sql.DB).Close)
-		if err := s.exec(ctx, "DROP DATABASE "+lent.name+" WITH (FORCE)"); err != nil {
+		if err := s.drop(ctx, lent.name); err != nil {
 			tb.Errorf("drop the test's database: %v", err)
 		}
 	})
@@ -311,7 +311,7 @@ func (s *shared) begin(ctx context.Context) error {
 		}
 		if gone && owner != s.process {
 			// Another starting process may drop it first.
-			if err := s.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			if err := s.drop(ctx, name); err != nil {
 				return fmt.Errorf("drop what another process left: %w", err)
 			}
 		}
@@ -351,6 +351,22 @@ func (s *shared) names(ctx context.Context) (names []string, err error) {
 // exec runs a statement on the server, or on each node of the cluster.
 func (s *shared) exec(ctx context.Context, statement string) error {
 	return onEach(s.admins(), func(db *sql.DB) error { return run(ctx, db, statement) })
+}
+
+// drop drops a database. The coordinator of a cluster connects to its workers by itself, and so comes first; a worker
+// ends those connections a moment later.
+func (s *shared) drop(ctx context.Context, name string) (err error) {
+	for _, db := range s.admins() {
+		for range 3 {
+			if err = run(ctx, db, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err == nil || !OnCluster() {
+				break
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func run(ctx context.Context, db *sql.DB, statement string) error {
@@ -408,7 +424,7 @@ func withDatabase(server *url.URL, name string) string {
 func (s *shared) lend(tb testing.TB, name string) string {
 	tb.Helper()
 	tb.Cleanup(func() {
-		if err := s.exec(context.WithoutCancel(tb.Context()), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := s.drop(context.WithoutCancel(tb.Context()), name); err != nil {
 			tb.Errorf("drop the test's database: %v", err)
 		}
 	})
@@ -435,7 +451,7 @@ func (s *shared) fill(tb testing.TB, fill func(tb testing.TB, dsn string)) strin
 	filled := false
 	defer func() {
 		if !filled {
-			if err := s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			if err := s.drop(ctx, name); err != nil {
 				tb.Errorf("drop a template: %v", err)
 			}
 		}
