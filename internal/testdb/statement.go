@@ -79,12 +79,16 @@ func (s *Statements) Take() []string {
 	return said
 }
 
-var control = regexp.MustCompile(`^(BEGIN|SET LOCAL|COMMIT|ROLLBACK|MOVE |CLOSE )`)
+var (
+	control = regexp.MustCompile(`^(BEGIN|SET LOCAL|COMMIT|ROLLBACK|MOVE |CLOSE )`)
+	// settings matches a block of settings.
+	settings = regexp.MustCompile(`DO \$set\$ BEGIN (SET LOCAL [^;]*; )*END \$set\$;?`)
+)
 
 // split splits a message into its statements. It leaves out those that only begin, configure or end a transaction, and
 // those that move or close a cursor; the cursor's declaration is recorded instead.
 func split(message string) []string {
-	said := slices.DeleteFunc(parts(message), control.MatchString)
+	said := slices.DeleteFunc(parts(settings.ReplaceAllString(message, "")), control.MatchString)
 	for i := range said {
 		said[i] = strings.Join(strings.Fields(said[i]), " ")
 	}
