@@ -120,6 +120,18 @@ func (s *Store) Settings(ctx context.Context, company uuid.UUID, inTx bool) (set
 	return settings, err
 }
 
+// DistributeTables distributes the tables of any version of the schema.
+func (s *Store) DistributeTables(ctx context.Context) error {
+	engine, err := s.distributable()
+	if err != nil {
+		return err
+	}
+	return s.changeSchema(ctx, "distribute", func(ctx context.Context, conn bun.Conn) error {
+		_, err := s.distribute(ctx, engine, conn)
+		return err
+	})
+}
+
 // Placements returns the tables and, for distributed ones, the column of the company or of the user.
 func Placements() map[string]string {
 	columns := make(map[string]string)
@@ -359,3 +371,6 @@ func Fields(record string) (texts []string) {
 	}
 	return texts
 }
+
+// StatementsOf returns the statements of a migration.
+func StatementsOf(migration string) []string { return statementsOf(migration) }

@@ -94,8 +94,14 @@ func (s *Store) applyNext(ctx context.Context) (name string, err error) {
 		if pending, err = s.pending(ctx, conn); err != nil || len(pending) == 0 {
 			return err
 		}
-		if _, err := conn.ExecContext(ctx, pending[0].SQL); err != nil {
-			return s.translate("migrate to "+pending[0].Name, err)
+		statements := []string{pending[0].SQL}
+		if s.engine.traits().oneNode {
+			statements = statementsOf(pending[0].SQL)
+		}
+		for _, statement := range statements {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
+				return s.translate("migrate to "+pending[0].Name, err)
+			}
 		}
 		return s.distributeAdded(ctx, conn)
 	})
