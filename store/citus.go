@@ -219,6 +219,9 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 		}
 		spread = append(spread, p.table)
 	}
+	if err := engine.createNodeFunction(ctx, conn); err != nil {
+		return nil, s.translate("create the function of the nodes", err)
+	}
 	return spread, nil
 }
 
@@ -238,6 +241,19 @@ func (s *Store) distributeAdded(ctx context.Context, conn bun.Conn) error {
 	}
 	_, err = s.distribute(ctx, engine, conn)
 	return err
+}
+
+// completeCluster creates the function of the nodes on a cluster that a version without it distributed.
+func (s *Store) completeCluster(ctx context.Context) error {
+	engine, ok := s.engine.(*postgresEngine)
+	if !ok || !engine.distributed {
+		return nil
+	}
+	lacking, err := engine.lacksNodeFunction(ctx)
+	if err != nil || !lacking {
+		return s.translateFor(ctx, "look for the function of the nodes", err)
+	}
+	return s.changeSchema(ctx, "migrate", s.distributeAdded)
 }
 
 // extended reports whether the database has the extension.

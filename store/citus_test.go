@@ -53,7 +53,7 @@ func TestDistributeNeedsTheExtension(t *testing.T) {
 
 // citusStandIn has the parts of the catalogue and the functions of Citus that the store uses, as Citus 13.2 declares
 // them: pg_dist_partition in citus--8.0-1.sql and citus--10.2-5--11.0-1.sql, the two functions in citus--8.0-1.sql and
-// udfs/create_distributed_table/10.1-1.sql. It refuses what Citus refuses: a key without the distribution column, a
+// udfs/create_distributed_table/10.1-1.sql. It has no shards, so the store asks no nodes. It refuses what Citus refuses: a key without the distribution column, a
 // foreign key to a table that does not exist yet or is not colocated, triggers that were not allowed, a table that is
 // distributed already, and changes that are not sequential.
 const citusStandIn = `
@@ -70,6 +70,20 @@ CREATE TABLE pg_catalog.pg_dist_partition (
 );
 CREATE UNIQUE INDEX pg_dist_partition_logical_relid_index ON pg_catalog.pg_dist_partition (logicalrelid);
 CREATE INDEX pg_dist_partition_colocationid_index ON pg_catalog.pg_dist_partition (colocationid);
+CREATE TABLE pg_catalog.pg_dist_shard (
+	logicalrelid regclass NOT NULL,
+	shardid bigint NOT NULL,
+	shardstorage "char" NOT NULL,
+	shardminvalue text,
+	shardmaxvalue text
+);
+CREATE TABLE pg_catalog.pg_dist_placement (
+	placementid bigint NOT NULL,
+	shardid bigint NOT NULL,
+	shardstate integer NOT NULL,
+	shardlength bigint NOT NULL,
+	groupid integer NOT NULL
+);
 CREATE TABLE calls (number serial, statement text);
 CREATE FUNCTION check_table(spread regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 	IF spread IN (SELECT logicalrelid FROM pg_dist_partition) THEN

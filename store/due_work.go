@@ -166,8 +166,9 @@ func (w workScan) outputColumns() string {
 	return strings.Join(w.columns, ", ") + ", since"
 }
 
-// DueWork returns which companies and endpoints have due work, by kind, company and endpoint. A distributed engine
-// cannot step across its nodes, so it runs the plain query.
+// DueWork returns which companies and endpoints have due work, by kind, company and endpoint. On a cluster each node
+// steps through its own shards. Where nodes cannot be asked, a distributed engine runs the plain query, since it cannot
+// step across them.
 func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.DueWork, error) {
 	scan := func(row rowSet, d *driver.DueWork) error {
 		err := row.Scan((*int)(&d.Kind), (*id)(&d.CompanyID), &d.Endpoint, (*moment)(&d.Since))
@@ -176,19 +177,25 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 		}
 		return err
 	}
+	var scans []workScan
+	for _, after := range ask.After {
+		scans = append(scans, workScansFor(after, ask.At)...)
+	}
+	limit := max(ask.Limit, 0)
+	onNodes := func(q *nodeQuery) { dueOnNodes(q, s.store.engine, scans, limit) }
+	if due, asked, err := askNodes(ctx, s, "DueWork", onNodes, scan); asked {
+		return mergeDue(due, limit), err
+	}
 	var with, parts []string
 	var withArgs, partArgs []any
-	limit := max(ask.Limit, 0)
-	for _, after := range ask.After {
-		for _, w := range workScansFor(after, ask.At) {
-			part, args := w.selectAll(s.store.engine, limit)
-			if !s.store.Grouping().ByCompany {
-				steps, stepArgs := w.withSteps(s.store.engine, limit)
-				with, withArgs = append(with, steps), append(withArgs, stepArgs...)
-				part, args = w.selectFound(s.store.engine, limit)
-			}
-			parts, partArgs = append(parts, part), append(partArgs, args...)
+	for _, w := range scans {
+		part, args := w.selectAll(s.store.engine, limit)
+		if !s.store.Grouping().ByCompany {
+			steps, stepArgs := w.withSteps(s.store.engine, limit)
+			with, withArgs = append(with, steps), append(withArgs, stepArgs...)
+			part, args = w.selectFound(s.store.engine, limit)
 		}
+		parts, partArgs = append(parts, part), append(partArgs, args...)
 	}
 	if len(parts) == 0 {
 		return nil, nil
@@ -198,11 +205,47 @@ func (s *session) DueWork(ctx context.Context, ask driver.WorkQuery) ([]driver.D
 		text = "WITH RECURSIVE " + strings.Join(with, ", ") + "\n" + text
 	}
 	due, err := query(ctx, s, "DueWork", scan, text, append(withArgs, partArgs...)...)
-	slices.SortFunc(due, func(a, b driver.DueWork) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), slices.Compare(a.CompanyID[:], b.CompanyID[:]),
-			cmp.Compare(a.Endpoint, b.Endpoint))
-	})
+	slices.SortFunc(due, compareDue)
 	return due, err
+}
+
+// compareDue orders work by kind, company and endpoint.
+func compareDue(a, b driver.DueWork) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), slices.Compare(a.CompanyID[:], b.CompanyID[:]),
+		cmp.Compare(a.Endpoint, b.Endpoint))
+}
+
+// dueOnNodes writes the query that each node of a cluster runs on its shards. It steps through the index of a shard as
+// in a database without nodes, but only where anything waits.
+func dueOnNodes(q *nodeQuery, engine engine, scans []workScan, limit int) {
+	q.columns = "kind bigint, company_id uuid, endpoint bigint, since bigint"
+	for _, w := range scans {
+		steps, stepArgs := w.withSteps(engine, limit)
+		part, args := w.selectFound(engine, limit)
+		q.add(w.probe(engine), build(engine, "WITH RECURSIVE "+steps+
+			" SELECT kind::bigint, company_id, endpoint::bigint, since::bigint FROM ("+part+
+			") AS w (kind, company_id, endpoint, since)", slices.Concat(stepArgs, args)...))
+	}
+}
+
+// probe returns the query whether any work waits, due or not.
+func (w workScan) probe(engine engine) *builder {
+	return build(engine, "SELECT true"+w.fromClause(engine)+" ORDER BY "+strings.Join(w.columns, ", ")+" LIMIT 1")
+}
+
+// mergeDue returns the first work of each kind, up to the limit, from the lists of several shards. While a shard moves,
+// two nodes may return its work.
+func mergeDue(due []driver.DueWork, limit int) []driver.DueWork {
+	slices.SortFunc(due, compareDue)
+	due = slices.CompactFunc(due, func(a, b driver.DueWork) bool { return compareDue(a, b) == 0 })
+	var first []driver.DueWork
+	of := make(map[driver.WorkKind]int)
+	for _, work := range due {
+		if of[work.Kind]++; of[work.Kind] <= limit {
+			first = append(first, work)
+		}
+	}
+	return first
 }
 
 // Waiting counts the work of each kind through the index in which it waits. ORDER BY keeps the planner of PostgreSQL on
@@ -215,6 +258,10 @@ func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit in
 	scan := func(row rowSet, w *driver.Waiting) error {
 		var place int
 		return row.Scan(&place, (*int)(&w.Kind), &w.Items, (*moment)(&w.Since))
+	}
+	onNodes := func(q *nodeQuery) { waitingOnNodes(q, s.store.engine, kinds, limit) }
+	if waiting, asked, err := askNodes(ctx, s, "Waiting", onNodes, scan); asked {
+		return mergeWaiting(kinds, waiting, limit), err
 	}
 	var with, parts []string
 	var withArgs, args []any
@@ -237,6 +284,43 @@ func (s *session) Waiting(ctx context.Context, kinds []driver.WorkKind, limit in
 		text = "WITH RECURSIVE " + strings.Join(with, ", ") + "\n" + text
 	}
 	return query(ctx, s, "Waiting", scan, text, append(withArgs, args...)...)
+}
+
+// waitingOnNodes writes the query that each node of a cluster runs on its shards.
+func waitingOnNodes(q *nodeQuery, engine engine, kinds []driver.WorkKind, limit int) {
+	q.columns = "place bigint, kind bigint, items bigint, since bigint"
+	for i, kind := range kinds {
+		for _, w := range workScansFor(driver.DueWork{Kind: kind}, time.Time{}) {
+			w.due, w.args = "1 = 1", nil
+			steps, args := w.withSteps(engine, math.MaxInt32)
+			q.add(w.probe(engine), build(engine, "WITH RECURSIVE "+steps+" SELECT ?::bigint, ?::bigint, count(*), "+
+				"(SELECT min("+w.dueSince(engine, w.name)+")::bigint FROM "+w.name+" WHERE company_id IS NOT NULL)"+
+				" FROM (SELECT 1"+w.fromClause(engine)+" ORDER BY "+strings.Join(w.columns, ", ")+", "+w.order+
+				" LIMIT (SELECT ?::bigint)) AS w", append(args, i, int(kind), max(limit, 0))...))
+		}
+	}
+}
+
+// mergeWaiting adds up what waits on the shards, by kind in the order in which they were asked for.
+func mergeWaiting(kinds []driver.WorkKind, parts []driver.Waiting, limit int) []driver.Waiting {
+	var waiting []driver.Waiting
+	for _, kind := range kinds {
+		if len(workScansFor(driver.DueWork{Kind: kind}, time.Time{})) == 0 {
+			continue
+		}
+		sum := driver.Waiting{Kind: kind}
+		for _, part := range parts {
+			if part.Kind != kind {
+				continue
+			}
+			sum.Items = min(sum.Items+part.Items, max(limit, 0))
+			if sum.Since.IsZero() || !part.Since.IsZero() && part.Since.Before(sum.Since) {
+				sum.Since = part.Since
+			}
+		}
+		waiting = append(waiting, sum)
+	}
+	return waiting
 }
 
 func placeholders(columns []string) string { return "?" + strings.Repeat(", ?", len(columns)-1) }

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,6 +95,9 @@ func (s *session) ListEvents(
 
 // DueEvents returns published events that are due to end, the longest overdue first.
 func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]driver.EventRef, error) {
+	if due, asked, err := s.dueEventsOnNodes(ctx, at, limit); asked {
+		return due, err
+	}
 	scan := func(row rowSet, ref *driver.EventRef) error {
 		return row.Scan((*id)(&ref.CompanyID), (*id)(&ref.ID))
 	}
@@ -101,6 +106,34 @@ func (s *session) DueEvents(ctx context.Context, at time.Time, limit int) ([]dri
 		WHERE status = 'PUBLISHED' AND ends_on IS NOT NULL AND ends_on <= ?
 		ORDER BY ends_on, company_id, id LIMIT ?`,
 		at.UnixMilli(), max(limit, 0))
+}
+
+// dueEventsOnNodes is DueEvents on a cluster: each node returns the first ones of each of its shards.
+func (s *session) dueEventsOnNodes(
+	ctx context.Context, at time.Time, limit int,
+) (refs []driver.EventRef, asked bool, err error) {
+	type dueEvent struct {
+		ref driver.EventRef
+		end time.Time
+	}
+	scan := func(row rowSet, due *dueEvent) error {
+		return row.Scan((*id)(&due.ref.CompanyID), (*id)(&due.ref.ID), (*moment)(&due.end))
+	}
+	due, asked, err := askNodes(ctx, s, "DueEvents", func(q *nodeQuery) {
+		q.columns = "company_id uuid, id uuid, ends_on bigint"
+		q.add(nil, build(s.store.engine, `SELECT company_id, id, ends_on FROM ticketing_events
+			WHERE status = 'PUBLISHED' AND ends_on IS NOT NULL AND ends_on <= ?
+			ORDER BY ends_on, company_id, id LIMIT ?::bigint`, at.UnixMilli(), max(limit, 0)))
+	}, scan)
+	slices.SortFunc(due, func(a, b dueEvent) int {
+		return cmp.Or(a.end.Compare(b.end), slices.Compare(a.ref.CompanyID[:], b.ref.CompanyID[:]),
+			slices.Compare(a.ref.ID[:], b.ref.ID[:]))
+	})
+	due = slices.Compact(due) // While a shard moves, two nodes may return its events.
+	for _, event := range due[:min(max(limit, 0), len(due))] {
+		refs = append(refs, event.ref)
+	}
+	return refs, asked, err
 }
 
 // LockEvent reads an event and locks it against other writers. It returns the zero record if there is none.

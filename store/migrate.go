@@ -68,6 +68,9 @@ func (s *Store) Migrate(ctx context.Context) error {
 func (s *Store) Apply(ctx context.Context) (applied []string, err error) {
 	for complete := false; ; {
 		pending, err := s.Pending(ctx)
+		if err == nil && len(pending) == 0 {
+			err = s.completeCluster(ctx)
+		}
 		if err != nil || len(pending) == 0 {
 			return applied, err
 		}

@@ -52,6 +52,8 @@ type postgresEngine struct {
 	multiResult bool
 	// distributed is set if the tables are distributed over several nodes.
 	distributed bool
+	// nodes is what is known of the nodes of a cluster.
+	nodes *clusterNodes
 	// preparing is the state of prepared statements. It is nil for a host's pool.
 	preparing *preparing
 	// known is the identity of the tables when it was last read.
@@ -92,7 +94,7 @@ func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
 	return &postgresEngine{
 		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates,
 		schema: cfg.Schema, multiResult: whole, known: new(atomic.Pointer[identity]), statement: statementTimeout,
-		idle: maxDuration,
+		idle: maxDuration, nodes: &clusterNodes{},
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -33,8 +34,16 @@ func (s *session) SecretsInUse(ctx context.Context) ([]string, error) {
 		Union(s.newSelect().Model((*bankAccountModel)(nil)).ColumnExpr("substr(number, 4, 16)").
 			Where("version = (?)", s.newestBankAccount())).
 		Union(s.newSelect().Model((*webhookSecretModel)(nil)).ColumnExpr("substr(secret, 4, 16)"))
-	return fetch(ctx, s, "SecretsInUse", scan,
-		s.store.modelStatement(s.newSelect().TableExpr("(?) AS used", used).Column("name").OrderExpr("name")))
+	all := s.store.modelStatement(s.newSelect().TableExpr("(?) AS used", used).Column("name").OrderExpr("name"))
+	names, asked, err := askNodes(ctx, s, "SecretsInUse", func(q *nodeQuery) {
+		q.columns = "name text"
+		q.add(nil, all)
+	}, scan)
+	if !asked {
+		return fetch(ctx, s, "SecretsInUse", scan, all)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
 }
 
 // AppendSecretName inserts a name; a name that exists already is no error.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -117,8 +119,26 @@ func (s *session) RetiredWebhookSecrets(
 	used := s.newSelect().Model((*endpointModel)(nil)).ColumnExpr("1").
 		Where("e.company_id = s.company_id AND e.number = s.endpoint").
 		Where("s.version IN (e.active_secret, e.pending_secret)")
-	return find(ctx, s, "RetiredWebhookSecrets", webhookSecretModel.ref, s.newSelect().
-		Column("company_id", "endpoint", "version").Apply(afterSecret(after, limit)).Where("NOT EXISTS (?)", used))
+	retired := func(query *bun.SelectQuery) *bun.SelectQuery {
+		return query.Column("company_id", "endpoint", "version").Apply(afterSecret(after, limit)).
+			Where("NOT EXISTS (?)", used)
+	}
+	scan := func(row rowSet, ref *driver.WebhookSecretRef) error {
+		return row.Scan((*id)(&ref.CompanyID), &ref.Endpoint, &ref.Version)
+	}
+	refs, asked, err := askNodes(ctx, s, "RetiredWebhookSecrets", func(q *nodeQuery) {
+		q.columns = "company_id uuid, endpoint bigint, version bigint"
+		q.add(nil, s.store.modelStatement(retired(s.newSelect().Model((*webhookSecretModel)(nil)))))
+	}, scan)
+	if !asked {
+		return find(ctx, s, "RetiredWebhookSecrets", webhookSecretModel.ref, retired(s.newSelect()))
+	}
+	slices.SortFunc(refs, func(a, b driver.WebhookSecretRef) int {
+		return cmp.Or(slices.Compare(a.CompanyID[:], b.CompanyID[:]), cmp.Compare(a.Endpoint, b.Endpoint),
+			cmp.Compare(a.Version, b.Version))
+	})
+	refs = slices.Compact(refs) // While a shard moves, two nodes may return its secrets.
+	return refs[:min(max(limit, 0), len(refs))], err
 }
 
 // afterSecret selects a page of secrets by their keys, after a secret.

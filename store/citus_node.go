@@ -1,0 +1,398 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/floatgate/ticketing/driver"
+)
+
+// A query over all companies is one task for each shard on a cluster, and most shards have nothing to return. A node
+// answers for all of its shards in one task: the statement names a company whose rows would be on that node, so Citus
+// sends it there, and calls a function that runs queries on the shards of the node. Each node is asked by itself. So
+// what an absent node has is missing, and nothing else.
+
+// nodeFunction is the function that runs queries on the shards of a node. [Store.Distribute] and [Store.Migrate] create
+// it on a cluster, where Citus creates it on each node, also on one that is added later. If it is missing, queries ask
+// every shard.
+const nodeFunction = "ticketing_node_rows"
+
+// nodeFunctionTypes are the types of its arguments: the tables that the queries name, as {table}; for each query its
+// probe, or an empty text; and the queries. All return rows of the same columns. A query with a probe runs on the shards
+// where the probe returns true, since a probe takes a tenth of the time to plan.
+const nodeFunctionTypes = "(text[], text[], text[])"
+
+// nodeFunctionSQL returns the statement that creates the function for the tables of a schema.
+func nodeFunctionSQL(schema string) string {
+	return "CREATE OR REPLACE FUNCTION " + quoted(schema) + "." + nodeFunction +
+		` (tables text[], probes text[], queries text[])
+RETURNS SETOF record LANGUAGE plpgsql STABLE
+SET search_path TO pg_catalog, ` + quoted(schema) + `, pg_temp SET enable_seqscan TO off SET enable_bitmapscan TO off SET jit TO off
+AS $function$
+DECLARE
+	names text[];
+	probe text;
+	query text;
+	found_any boolean;
+BEGIN
+	FOR names IN
+		SELECT array_agg(shard_name(t.relation, s.shardid) ORDER BY t.place)
+		FROM (
+			SELECT place, to_regclass(quote_ident(` + literal(schema) + `) || '.' || quote_ident(name)) AS relation
+			FROM unnest(tables) WITH ORDINALITY AS given (name, place)
+		) t
+			JOIN pg_dist_shard s ON s.logicalrelid = t.relation
+			JOIN pg_dist_placement p ON p.shardid = s.shardid AND p.shardstate = 1
+		WHERE p.groupid = (SELECT groupid FROM pg_dist_local_group)
+		GROUP BY s.shardminvalue
+		HAVING count(*) = cardinality(tables)
+	LOOP
+		FOR i IN 1 .. cardinality(queries) LOOP
+			probe := probes[i];
+			query := queries[i];
+			FOR j IN 1 .. cardinality(tables) LOOP
+				probe := replace(probe, '{' || tables[j] || '}', names[j]);
+				query := replace(query, '{' || tables[j] || '}', names[j]);
+			END LOOP;
+			found_any := true;
+			IF probe <> '' THEN
+				EXECUTE probe INTO found_any;
+			END IF;
+			IF found_any THEN
+				RETURN QUERY EXECUTE query;
+			END IF;
+		END LOOP;
+	END LOOP;
+END
+$function$`
+}
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// createNodeFunction creates the function on all nodes.
+func (e *postgresEngine) createNodeFunction(ctx context.Context, conn bun.IConn) error {
+	_, err := conn.ExecContext(ctx, nodeFunctionSQL(e.place))
+	return err
+}
+
+// nodeFunctionName returns the name of the function with its schema.
+func (e *postgresEngine) nodeFunctionName() string { return quoted(e.place) + "." + nodeFunction }
+
+// lacksNodeFunction reports whether the tables are distributed and the function is missing.
+func (e *postgresEngine) lacksNodeFunction(ctx context.Context) (lacking bool, err error) {
+	err = e.query(ctx, e.db, build(e, `SELECT EXISTS (
+			SELECT FROM pg_catalog.pg_dist_partition
+			WHERE logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`) AND partmethod <> 'n'
+		) AND pg_catalog.to_regprocedure(`+e.nodeFunctionLiteral()+`) IS NULL`),
+		eachRow(func(row rowSet) error { return row.Scan(&lacking) }))
+	return lacking, err
+}
+
+// anchorLiteral and nodeFunctionLiteral are the names of the table of companies and of the function, as texts.
+func (e *postgresEngine) anchorLiteral() string { return literal(quoted(e.place) + "." + anchor) }
+
+func (e *postgresEngine) nodeFunctionLiteral() string {
+	return literal(e.nodeFunctionName() + nodeFunctionTypes)
+}
+
+// Bounds of a question to a node.
+const (
+	// nodeTimeout bounds a question to one node, which the other nodes' answers wait for. absentTimeout bounds a question
+	// to a node that did not answer the last one.
+	nodeTimeout   = 3 * time.Second
+	absentTimeout = time.Second
+	// firstAbsence is how long a node that did not answer is left alone, twice as long after each failure, up to
+	// longestAbsence.
+	firstAbsence   = time.Second
+	longestAbsence = 30 * time.Second
+)
+
+// clusterNodes is what is known of the nodes of a cluster. It is safe for concurrent use.
+type clusterNodes struct {
+	mu sync.Mutex
+	// keys are company ids by the shard that has their rows.
+	keys map[int64]uuid.UUID
+	// absent are the nodes that did not answer, by group.
+	absent map[int]absence
+}
+
+type absence struct {
+	until time.Time     // when the node is asked again
+	pause time.Duration // from the last failure until then
+}
+
+// clusterNode is a node that has shards. key is a company id whose rows would be on it.
+type clusterNode struct {
+	group int
+	shard int64
+	key   uuid.UUID
+}
+
+// skip reports whether a node is left alone for now, and how long a question to it may take.
+func (n *clusterNodes) skip(group int, now time.Time) (skip bool, timeout time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	of, absent := n.absent[group]
+	if !absent {
+		return false, nodeTimeout
+	}
+	return now.Before(of.until), absentTimeout
+}
+
+// answered records whether a node answered, and reports whether that changed.
+func (n *clusterNodes) answered(group int, did bool, now time.Time) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	of, absent := n.absent[group]
+	if did {
+		delete(n.absent, group)
+		return absent
+	}
+	of.pause = min(max(2*of.pause, firstAbsence), longestAbsence)
+	of.until = now.Add(of.pause)
+	if n.absent == nil {
+		n.absent = make(map[int]absence)
+	}
+	n.absent[group] = of
+	return !absent
+}
+
+// nodesWithShards returns the nodes that have shards of companies. It reads them each time, since shards move. It
+// returns none if the tables are not distributed or the function is missing.
+func (e *postgresEngine) nodesWithShards(ctx context.Context) ([]clusterNode, error) {
+	var nodes []clusterNode
+	err := e.query(ctx, e.db, build(e, `SELECT p.groupid, min(p.shardid)
+		FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p ON p.shardid = s.shardid
+		WHERE s.logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`) AND p.shardstate = 1
+			AND pg_catalog.to_regprocedure(`+e.nodeFunctionLiteral()+`) IS NOT NULL
+		GROUP BY 1 ORDER BY 1`),
+		eachRow(func(row rowSet) error {
+			var node clusterNode
+			err := row.Scan(&node.group, &node.shard)
+			nodes = append(nodes, node)
+			return err
+		}))
+	if err != nil || len(nodes) == 0 {
+		return nil, err
+	}
+	if e.nodes.fill(nodes) {
+		return nodes, nil
+	}
+	// The ids are any that are spread over all shards. With twenty for each shard, one without any is as good as
+	// impossible.
+	keys := make(map[int64]uuid.UUID)
+	err = e.query(ctx, e.db, build(e, `WITH s AS (
+			SELECT shardid, shardminvalue::bigint AS least, shardmaxvalue::bigint AS most FROM pg_catalog.pg_dist_shard
+			WHERE logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`)
+		), k AS MATERIALIZED (
+			SELECT id, pg_catalog.worker_hash(id) AS hash
+			FROM (SELECT md5(n::text)::uuid AS id FROM generate_series(1, (SELECT 20 * count(*) FROM s)) n) ids
+		)
+		SELECT DISTINCT ON (s.shardid) s.shardid, k.id FROM s JOIN k ON k.hash BETWEEN s.least AND s.most
+		ORDER BY s.shardid`),
+		eachRow(func(row rowSet) error {
+			var shard int64
+			var key uuid.UUID
+			err := row.Scan(&shard, (*id)(&key))
+			keys[shard] = key
+			return err
+		}))
+	if err != nil {
+		return nil, err
+	}
+	e.nodes.mu.Lock()
+	e.nodes.keys = keys
+	e.nodes.mu.Unlock()
+	if !e.nodes.fill(nodes) { // A shard was split meanwhile.
+		return nil, nil
+	}
+	return nodes, nil
+}
+
+// fill sets the keys of the nodes, and reports whether all are known.
+func (n *clusterNodes) fill(nodes []clusterNode) (complete bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	complete = true
+	for i, node := range nodes {
+		key, known := n.keys[node.shard]
+		nodes[i].key = key
+		complete = complete && known
+	}
+	return complete
+}
+
+// nodeQuery is a query that each node runs on its own shards. add gives it its parts.
+type nodeQuery struct {
+	// columns are the names and types of the rows, as a column definition list.
+	columns string
+	// complete is set if the query fails where a node does not answer.
+	complete bool
+
+	tables          []string
+	probes, queries []string
+	err             error
+}
+
+// storeTable matches the name of a table of the store.
+var storeTable = regexp.MustCompile(`"?\b(ticketing_\w+)"?`)
+
+// add adds a query to those that run on each shard, with its probe or nil. They must contain no text of a user, since
+// the name of a table in it would be replaced.
+func (q *nodeQuery) add(probe, query *builder) {
+	onShard := func(statement *builder) string {
+		if statement == nil {
+			return ""
+		}
+		q.err = errors.Join(q.err, statement.err)
+		return storeTable.ReplaceAllStringFunc(string(statement.appendMessage(nil, nil)), func(name string) string {
+			name = strings.Trim(name, `"`)
+			if !slices.Contains(q.tables, name) {
+				q.tables = append(q.tables, name)
+			}
+			return "{" + name + "}"
+		})
+	}
+	q.probes, q.queries = append(q.probes, onShard(probe)), append(q.queries, onShard(query))
+}
+
+// statement returns the statement that asks the node of a company. The subquery is one row also where the company does
+// not exist.
+func (q *nodeQuery) statement(e *postgresEngine, key uuid.UUID) *builder {
+	to := build(e, "SELECT f.* FROM (SELECT count(*) FROM "+anchor+" WHERE id = ?) c, LATERAL "+e.nodeFunctionName()+
+		"(?, ?, ?) AS f ("+q.columns+")", key, textArray(q.tables), textArray(q.probes), textArray(q.queries))
+	to.err = errors.Join(to.err, q.err)
+	return to
+}
+
+// textArray is a fragment: an array of texts.
+type textArray []string
+
+func (a textArray) appendTo(to *builder) {
+	to.add("ARRAY[")
+	for i, text := range a {
+		if i > 0 {
+			to.add(", ")
+		}
+		to.value(text)
+	}
+	to.add("]::text[]")
+}
+
+// askNodes asks each node of a cluster in turn, and returns the rows of those that answer. asked is false if the query
+// must ask every shard instead: outside of a cluster, and in a transaction or a Snapshot, whose statements must not
+// fail one by one.
+//
+// A node that does not answer is logged, and left alone for some time. If none answers, askNodes fails.
+func askNodes[R any](
+	ctx context.Context, s *session, name string, ask func(q *nodeQuery), scan func(rowSet, *R) error,
+) (found []R, asked bool, err error) {
+	e, ok := s.store.engine.(*postgresEngine)
+	if !ok || !e.distributed || s.conn != bun.IConn(e.db) || !s.alone {
+		return nil, false, nil
+	}
+	if s.ended.Load() {
+		return nil, true, errEnded
+	}
+	var nodes []clusterNode
+	err = s.store.observe(ctx, name, func() (err error) {
+		nodes, err = e.nodesWithShards(ctx)
+		return err
+	})
+	if err != nil || len(nodes) == 0 {
+		return nil, err != nil, err
+	}
+	q := &nodeQuery{}
+	ask(q)
+	answers := 0
+	var failed error
+	for _, node := range nodes {
+		skip, timeout := e.nodes.skip(node.group, time.Now())
+		if skip && !q.complete {
+			continue
+		}
+		var native error
+		err := s.store.observe(ctx, name, func() error {
+			var rows []R
+			bounded := *e
+			bounded.statement = timeout
+			native = bounded.query(ctx, e.db, q.statement(e, node.key), func(row rowSet) error {
+				rows = nil
+				for row.Next() {
+					rows = append(rows, *new(R))
+					if err := scan(row, &rows[len(rows)-1]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if native == nil {
+				found = append(found, rows...)
+			}
+			return native
+		})
+		switch {
+		case err == nil:
+			answers++
+		case stateIs(native, undefinedFunction, undefinedTable): // It was not created on this node, or a shard moved away.
+			return nil, false, nil
+		case !isNodeError(native) || ctx.Err() != nil:
+			return nil, true, err
+		default:
+			failed = err
+			if q.complete {
+				return nil, true, err
+			}
+		}
+		if e.nodes.answered(node.group, err == nil, time.Now()) {
+			s.store.logNode(ctx, node.group, err)
+		}
+	}
+	if answers == 0 {
+		return nil, true, cmp.Or(failed, errNoNode)
+	}
+	return found, true, nil
+}
+
+// errNoNode is the error of a query while all nodes are left alone.
+var errNoNode = fmt.Errorf("ticketing/store: %w: no node of the cluster answers", driver.ErrUnavailable)
+
+func (s *Store) logNode(ctx context.Context, group int, err error) {
+	if err == nil {
+		s.config.Logger.InfoContext(ctx, "ticketing/store: a node of the cluster answers again", "group", group)
+		return
+	}
+	s.config.Logger.WarnContext(ctx, "ticketing/store: a node of the cluster does not answer; work that is due on it waits",
+		"group", group, "error", err)
+}
+
+// SQLSTATEs of what does not exist on a node.
+const (
+	undefinedFunction = "42883"
+	undefinedTable    = "42P01"
+)
+
+func stateIs(err error, states ...string) bool {
+	found, _, _, _, native := stateOf(err)
+	return native && slices.Contains(states, found)
+}
+
+// isNodeError reports whether the coordinator reported an error of a node: that it cannot be reached, has no room, is
+// stopping, or did not answer in time. An error of the connection to the coordinator itself is none.
+func isNodeError(err error) bool {
+	state, _, _, fatal, native := stateOf(err)
+	var connecting *connectError
+	const class = 2
+	return native && !fatal && !errors.As(err, &connecting) &&
+		slices.Contains([]string{"08", "53", "55", "57", "58"}, state[:min(class, len(state))])
+}

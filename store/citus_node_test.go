@@ -1,0 +1,112 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// onCluster skips a test that needs the nodes of a cluster.
+func onCluster(t *testing.T) {
+	t.Helper()
+	if !pgtest.OnCluster() {
+		t.Skip("TICKETING_TEST_CITUS is not set: no cluster to ask node by node")
+	}
+}
+
+// spreadCompanies creates companies with a fact to dispatch, a due delivery and a pending mail each, and returns their
+// ids in order. They are on all nodes: the ids are of many shards.
+func spreadCompanies(t *testing.T, s *store.Store, count int) []uuid.UUID {
+	t.Helper()
+	var ids []uuid.UUID
+	for n := range count {
+		id := uuid.NewSHA1(uuid.Nil, []byte{byte(n)})
+		ids = append(ids, id)
+		written(t, s, func(ctx context.Context, tx driver.Tx) error {
+			return errors.Join(
+				tx.CreateCompany(ctx, newCompany(id)),
+				tx.AppendFacts(ctx, []driver.Fact{{CompanyID: id, At: minute(n), ID: number(500 + n), Type: "order.created"}}),
+				tx.AppendDeliveries(ctx, []driver.Delivery{newDelivery(id, 1, 1), newDelivery(id, 2, 2)}),
+				tx.AppendNotifications(ctx, []driver.Notification{newNotification(id, 1)}),
+			)
+		})
+	}
+	slices.SortFunc(ids, compareIDs)
+	return ids
+}
+
+func compareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
+
+func dueOf(t *testing.T, s *store.Store, query driver.WorkQuery) (due []driver.DueWork) {
+	t.Helper()
+	is.New(t).NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+		due, err = tx.DueWork(ctx, query)
+		return err
+	}))
+	return due
+}
+
+// TestClusterDueWork checks that work of companies on several nodes is found in order and page by page, with one
+// statement to each node and one that lists the nodes. A Snapshot asks every shard, and finds the same.
+func TestClusterDueWork(t *testing.T) {
+	t.Parallel()
+	onCluster(t)
+	is := is.New(t)
+	var statements atomic.Int64
+	dsn := testdb.FreshDSN(t)
+	s := testdb.Open(t, dsn, &store.Config{Connections: 4, OnStatement: func(_ context.Context, statement store.Statement) {
+		if statement.Name == "DueWork" {
+			statements.Add(1)
+		}
+	}})
+	ids := spreadCompanies(t, s, 20)
+	query := driver.WorkQuery{At: minute(9), Limit: 100, After: []driver.DueWork{
+		{Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}, {Kind: driver.WorkDeliver}, {Kind: driver.WorkMail},
+	}}
+	due := dueOf(t, s, query)
+	nodes := texts(t, beside(t, dsn), `SELECT DISTINCT groupid::text FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
+		WHERE logicalrelid = 'ticketing_companies'::regclass`)
+	is.True(len(nodes) > 1)
+	is.Equal(int(statements.Load()), len(nodes)+1)
+	of := map[driver.WorkKind][]uuid.UUID{}
+	for _, work := range due {
+		of[work.Kind] = append(of[work.Kind], work.CompanyID)
+	}
+	is.Equal(of[driver.WorkDispatch], ids)
+	is.Equal(of[driver.WorkMail], ids)
+	is.Equal(len(of[driver.WorkDeliver]), 2*len(ids)) // Of both endpoints.
+	is.Equal(len(of[driver.WorkPublish]), 0)
+	is.True(slices.IsSortedFunc(due, func(a, b driver.DueWork) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareIDs(a.CompanyID, b.CompanyID), cmp.Compare(a.Endpoint, b.Endpoint))
+	}))
+	is.NoErr(s.Snapshot(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		everywhere, err := tx.DueWork(ctx, query)
+		is.Equal(everywhere, due)
+		return err
+	}))
+	query.Limit = 3
+	for _, kind := range []driver.WorkKind{driver.WorkDispatch, driver.WorkDeliver} {
+		var paged []driver.DueWork
+		query.After = []driver.DueWork{{Kind: kind}}
+		for {
+			page := dueOf(t, s, query)
+			paged = append(paged, page...)
+			if len(page) < query.Limit {
+				break
+			}
+			query.After[0] = page[len(page)-1]
+		}
+		is.Equal(paged, slices.DeleteFunc(slices.Clone(due), func(d driver.DueWork) bool { return d.Kind != kind }))
+	}
+}
