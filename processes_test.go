@@ -15,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -31,15 +32,31 @@ type two struct {
 	begins *atomic.Pointer[func()]
 }
 
-// inTwo runs a test twice: with groups of calls, and with a transaction for each call.
+// inTwo runs a test twice: with groups of calls, and with a transaction for each call. On a cluster it runs them again
+// with the second service on another node, where both take row locks as gates.
 func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 	t.Helper()
-	for name, grouping := range map[string]ticketing.Grouping{"grouped": {}, "alone": {Off: true}} {
+	type variant struct {
+		grouping ticketing.Grouping
+		nodes    bool
+	}
+	variants := map[string]variant{"grouped": {}, "alone": {grouping: ticketing.Grouping{Off: true}}}
+	if pgtest.OnCluster() {
+		variants["grouped on two nodes"] = variant{nodes: true}
+		variants["alone on two nodes"] = variant{grouping: ticketing.Grouping{Off: true}, nodes: true}
+	}
+	for name, v := range variants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			dsn := testdb.DSN(t)
-			shop := ticketingtest.New(t, &ticketingtest.Config{Store: testdb.Open(t, dsn, nil)})
+			otherDSN, grouping := dsn, v.grouping
+			if v.nodes {
+				otherDSN = testdb.WorkerDSN(t, dsn)
+			}
+			shop := ticketingtest.New(t, &ticketingtest.Config{
+				Store: testdb.Open(t, dsn, &store.Config{Connections: 4, RowGates: v.nodes}),
+			})
 			service := func(db driver.Store) *ticketing.Service {
 				svc, err := ticketing.New(db, &ticketing.Config{
 					SecretKeys: [][]byte{secretKey('k')}, Clock: shop.Clock.Now, Grouping: grouping,
@@ -48,13 +65,17 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 				return svc
 			}
 			begins := new(atomic.Pointer[func()])
-			shop.Service = service(testdb.Open(t, dsn, &store.Config{OnStatement: func(_ context.Context, s store.Statement) {
-				if begun := begins.Load(); begun != nil && s.Name == "begin" {
-					(*begun)()
-				}
-			}}))
+			shop.Service = service(testdb.Open(t, dsn, &store.Config{
+				RowGates: v.nodes,
+				OnStatement: func(_ context.Context, s store.Statement) {
+					if begun := begins.Load(); begun != nil && s.Name == "begin" {
+						(*begun)()
+					}
+				},
+			}))
 			p := two{
-				shop: shop, other: service(testdb.Open(t, dsn, nil)), begins: begins,
+				shop: shop, begins: begins,
+				other: service(testdb.Open(t, otherDSN, &store.Config{Connections: 4, RowGates: v.nodes})),
 				db: sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))),
 			}
 			t.Cleanup(func() { p.db.Close() })

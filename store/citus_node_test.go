@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -108,5 +110,58 @@ func TestClusterDueWork(t *testing.T) {
 			query.After[0] = page[len(page)-1]
 		}
 		is.Equal(paged, slices.DeleteFunc(slices.Clone(due), func(d driver.DueWork) bool { return d.Kind != kind }))
+	}
+}
+
+// TestClusterDueWorkWithoutANode checks that a node that refuses connections takes nothing but its own companies' work
+// from the answer, that a Snapshot fails meanwhile, and that the node's work is found again once it is back.
+func TestClusterDueWorkWithoutANode(t *testing.T) {
+	t.Parallel()
+	onCluster(t)
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	s := testdb.Open(t, dsn, &store.Config{Connections: 4})
+	ids := spreadCompanies(t, s, 20)
+	query := driver.WorkQuery{At: minute(9), Limit: 100, After: []driver.DueWork{{Kind: driver.WorkDispatch}}}
+	is.Equal(len(dueOf(t, s, query)), len(ids))
+	there := texts(t, beside(t, testdb.WorkerDSN(t, dsn)), `SELECT id::text FROM ticketing_companies
+		WHERE get_shard_id_for_distribution_column('ticketing_companies', id) IN (
+			SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)) ORDER BY 1`)
+	is.True(len(there) > 0 && len(there) < len(ids))
+	name := texts(t, beside(t, dsn), "SELECT current_database()")[0]
+	// As a superuser of another database of that node.
+	admin := beside(t, strings.Replace(testdb.WorkerDSN(t, dsn), "/"+name, "/postgres", 1))
+	_, err := admin.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
+	is.NoErr(err)
+	_, err = admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = '`+name+`' AND backend_type = 'client backend'`)
+	is.NoErr(err)
+
+	companies := func() (found []string) {
+		for _, work := range dueOf(t, s, query) {
+			found = append(found, work.CompanyID.String())
+		}
+		return found
+	}
+	var left []string
+	for _, id := range ids {
+		if !slices.Contains(there, id.String()) {
+			left = append(left, id.String())
+		}
+	}
+	is.Equal(companies(), left)
+	is.Equal(companies(), left) // The node is left alone for now.
+	err = s.Snapshot(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		_, err := tx.DueWork(ctx, query)
+		return err
+	})
+	is.True(errors.Is(err, driver.ErrUnavailable))
+
+	_, err = admin.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true")
+	is.NoErr(err)
+	for begun := time.Now(); len(companies()) < len(ids); {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the node is not asked again")
+		}
 	}
 }

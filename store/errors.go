@@ -39,6 +39,10 @@ var ErrDSN = errors.New("ticketing/store: malformed database URL")
 // exist, a missing privilege of the role. The error that wraps it gives the reason.
 var ErrAccess = errors.New("ticketing/store: the database refuses access")
 
+// ErrNotCoordinator is the error of [Open] and [OpenDB] for a node of a Citus cluster other than the coordinator. The
+// advisory locks of its sessions do not meet those of sessions on other nodes, so Config.RowGates is needed there.
+var ErrNotCoordinator = errors.New("ticketing/store: the node is not the coordinator of its cluster")
+
 // ErrUnsupported is the error for a server that the store does not support, such as a PostgreSQL that is too old.
 var ErrUnsupported = errors.New("ticketing/store: the database is not supported")
 
@@ -141,6 +145,10 @@ func nameIn(message string) string {
 	return longest
 }
 
+// violation matches the message of a violation that a worker reported while rows were copied to it. Citus repeats the
+// message with the SQLSTATE of an internal error. In another language the name of the constraint is what remains of it.
+var violation = regexp.MustCompile(`violates [\w-]+ constraint|\bticketing_\w+_(?:pkey|key|idx|check|fkey)_[0-9]+\b`)
+
 // notNull returns the name of a NOT NULL constraint, which PostgreSQL does not name.
 func notNull(table, column string) string { return table + "_" + column + "_not_null" }
 
@@ -173,6 +181,10 @@ func (e *postgresEngine) classify(err error) error {
 		return fmt.Errorf("%w: %w", driver.ErrBusy, &sqlError{state})
 	case "57014": // A statement that took too long; lock_timeout is shorter.
 		return fmt.Errorf("%w: %w", driver.ErrUnavailable, &sqlError{state})
+	case "XX000":
+		if e.distributed && violation.MatchString(message) {
+			return broken(nameIn(message))
+		}
 	case "22012": // The division by zero of appendExpecting.
 		return driver.ErrNotFound
 	case "42P01":
@@ -184,12 +196,7 @@ func (e *postgresEngine) classify(err error) error {
 	}
 	switch state[:min(class, len(state))] {
 	case "23":
-		broken := &driver.ConstraintError{Constraint: plainName(cmp.Or(constraint, nameIn(message)))}
-		if broken.Constraint == "idempotency_keys_pkey" {
-			// Claims that do not reach every process allow two calls with one key. Another run finds the result.
-			return &transientError{broken}
-		}
-		return broken
+		return broken(cmp.Or(constraint, nameIn(message)))
 	case "53", "58", "08":
 		if fatal && !connecting { // A pooler reports this when its server died.
 			return &lostError{detail}
@@ -213,6 +220,16 @@ func (e *postgresEngine) classify(err error) error {
 		return &lostError{detail}
 	}
 	return &sqlError{state}
+}
+
+// broken returns the error of a broken constraint, by its name in the database.
+func broken(constraint string) error {
+	err := &driver.ConstraintError{Constraint: plainName(constraint)}
+	if err.Constraint == "idempotency_keys_pkey" {
+		// Claims that do not reach every process allow two calls with one key. Another run finds the result.
+		return &transientError{err}
+	}
+	return err
 }
 
 func isNetwork(err error) bool {

@@ -24,6 +24,9 @@ import (
 // Transient returns a transient error.
 func Transient(err error) error { return &transientError{err} }
 
+// IsTransient reports whether another run may succeed.
+func IsTransient(err error) bool { return isTransient(err) }
+
 // Prepared returns the statements that the connections keep: those of the writer, and those of a reader.
 func (s *Store) Prepared(ctx context.Context) ([]string, error) {
 	var texts []string

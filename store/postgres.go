@@ -238,6 +238,9 @@ func (e *postgresEngine) checkServer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ticketing/store: open: %w", e.classify(err))
 	}
+	if err := e.checkNode(ctx); err != nil {
+		return err
+	}
 	e.place = cmp.Or(e.place, e.schema) // A schema that does not exist yet is not the current one.
 	switch {
 	case version < oldestPostgres:

@@ -22,6 +22,9 @@ const (
 	postgresql   = "postgresql"
 )
 
+// rowGates is the value of --gates for [store.Config].RowGates.
+const rowGates = "rows"
+
 // operate runs do with an Operator that acts in the name of the person who runs the command. The database must exist.
 // operate migrates it first.
 func (p *program) operate(ctx context.Context, do func(op ticketing.Operator) error) error {
@@ -115,7 +118,9 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 	if !isSQLite && given == nil {
 		return nil, errNoSecretKey
 	}
-	opened, err := store.Open(ctx, p.Database, cfg)
+	place := *cfg
+	place.RowGates = p.Gates == rowGates
+	opened, err := store.Open(ctx, p.Database, &place)
 	if err != nil {
 		return nil, named(err)
 	}

@@ -101,6 +101,9 @@ func (p *program) operational(err error) *failure {
 	case errors.Is(err, store.ErrUnsupported):
 		return &failure{code: "DATABASE_UNSUPPORTED", text: "the database " + p.databaseName() + " cannot be used: " +
 			after(err, store.ErrUnsupported)}
+	case errors.Is(err, store.ErrNotCoordinator):
+		return &failure{code: "NOT_COORDINATOR", text: "the database " + p.databaseName() + " cannot be used like this: " +
+			after(err, store.ErrNotCoordinator)}
 	case errors.Is(err, store.ErrNotDistributable):
 		return &failure{code: "NOT_DISTRIBUTABLE", text: "the database " + p.databaseName() + " cannot be distributed: " +
 			after(err, store.ErrNotDistributable)}

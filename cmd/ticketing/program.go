@@ -35,6 +35,7 @@ type program struct {
 type flags struct {
 	Database      string     `group:"all" help:"The database: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME, or memory:, which is gone at exit (demo, serve and bench only). Set a URL with a password as TICKETING_DATABASE: other users can see a command line. Default: sqlite:ticketing.db." placeholder:"URL" xor:"database"`
 	DatabaseFile  secretFile `group:"all" help:"File that holds that URL." placeholder:"FILE" xor:"database"`
+	Gates         string     `group:"all" default:"session" enum:"session,rows" help:"How calls of one company wait for each other in PostgreSQL: session, by locks of sessions on one server, or rows, by locks of rows, where servers and commands connect to several nodes of a cluster. All must use the same." placeholder:"KIND"`
 	SecretKey     string     `group:"all" help:"Master secret: 32 bytes or more, in hex or base64. SQLite makes one on first use and keeps it in PATH.key; PostgreSQL requires one. While one replaces another, give both, separated by a comma, the new one first. Set it as TICKETING_SECRET_KEY: other users can see a command line." placeholder:"KEY" xor:"secret-key"`
 	SecretKeyFile secretFile `group:"all" help:"File that holds the master secret." placeholder:"FILE" xor:"secret-key"`
 	Actor         claim      `group:"all" help:"Your name for the audit log, 1 to 64 characters. The log also keeps the system user and the host." placeholder:"TEXT"`

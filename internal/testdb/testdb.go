@@ -6,6 +6,8 @@ package testdb
 import (
 	"context"
 	"errors"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -134,6 +136,27 @@ func DSN(tb testing.TB) string {
 func FreshDSN(tb testing.TB) string {
 	tb.Helper()
 	return pgtest.Copy(tb, "ticketing", migrate)
+}
+
+// WorkerDSN returns the URL of a database on the first worker of its cluster.
+func WorkerDSN(tb testing.TB, dsn string) string {
+	tb.Helper()
+	pool, err := store.OpenPool(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	var host, port string
+	if err := pool.QueryRowContext(tb.Context(), `SELECT nodename, nodeport::text FROM pg_dist_node
+		WHERE groupid <> 0 AND isactive AND noderole = 'primary' ORDER BY groupid LIMIT 1`).Scan(&host, &port); err != nil {
+		tb.Fatal(err)
+	}
+	at, err := url.Parse(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	at.Host = net.JoinHostPort(host, port)
+	return at.String()
 }
 
 func migrate(tb testing.TB, dsn string) {
