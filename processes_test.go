@@ -76,7 +76,7 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 			p := two{
 				shop: shop, begins: begins,
 				other: service(testdb.Open(t, otherDSN, &store.Config{Connections: 4, RowGates: v.nodes})),
-				db: sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))),
+				db:    sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(dsn))),
 			}
 			t.Cleanup(func() { p.db.Close() })
 			test(t, p)

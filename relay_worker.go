@@ -23,6 +23,21 @@ type worker struct {
 	mails                       *mailDeliverer        // nil: this process sends no mails
 	dispatchQueue, publishQueue *workQueue[uuid.UUID] // companies with facts to dispatch, and to publish to the host
 	timers                      *wakeTimers           // wakes the worker when the wait of a delivery is over
+	idle                        bool                  // the last look found nothing
+}
+
+// nodeInterval is the time for which each node of a cluster adds to the interval of an idle worker. So an idle process
+// asks fewer than four nodes a second, however many there are.
+const nodeInterval = 300 * time.Millisecond
+
+// interval returns how long after a look the next one is due. Work that other processes left on a large cluster waits
+// longer while nothing else is due. This process finds its own work at once.
+func (w *worker) interval() time.Duration {
+	nodes, ok := w.s.store.(driver.NodesStore)
+	if !ok || !w.idle {
+		return w.s.poll
+	}
+	return max(w.s.poll, time.Duration(nodes.Nodes())*nodeInterval)
 }
 
 // newWorker returns a worker. It has a deliverer if the service has a sender, and one of mails if it has a mailer. Both
@@ -47,7 +62,8 @@ func (s *Service) newWorker() *worker {
 // delivery or mail that this process tried is over. One query finds work of every kind, so an idle service asks little.
 func (w *worker) watch(ctx context.Context) {
 	defer w.timers.stop()
-	ticker := time.NewTicker(w.s.poll)
+	interval := w.s.poll
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	gap := time.NewTimer(0)
 	defer gap.Stop()
@@ -59,6 +75,10 @@ func (w *worker) watch(ctx context.Context) {
 			return
 		}
 		w.s.report(ctx, "look for work", look(ctx))
+		if next := w.interval(); next != interval {
+			interval = next
+			ticker.Reset(interval)
+		}
 		gap.Reset(lookGap)
 		look = w.look
 		select {
@@ -112,6 +132,7 @@ func (w *worker) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.idle = !slices.ContainsFunc(slices.Collect(maps.Values(oldest)), now.After)
 	if w.deliverer != nil {
 		// The publishing of facts is not part of the backlog of webhooks.
 		since := earlier(oldest[driver.WorkDispatch], oldest[driver.WorkDeliver])

@@ -58,3 +58,11 @@ type WaitingReader interface {
 	// all items, also of those that it does not count.
 	Waiting(ctx context.Context, kinds []WorkKind, limit int) ([]Waiting, error)
 }
+
+// A NodesStore is a [Store] whose DueWork asks several nodes, each in a task of its own. The service looks for work
+// less often while it finds none there, and works without it.
+type NodesStore interface {
+	Store
+	// Nodes returns how many nodes the last DueWork asked: one if they are not asked one by one, or not yet.
+	Nodes() int
+}

@@ -28,8 +28,8 @@ func (e *postgresEngine) checkNode(ctx context.Context) error {
 		return fmt.Errorf("ticketing/store: open: %w", e.classify(err))
 	}
 	if group != 0 {
-		return fmt.Errorf("%w: it is a worker of a Citus cluster, of group %d; connect all servers and commands to the coordinator, or "+
-			"start all of them with --gates rows (Config.RowGates)", ErrNotCoordinator, group)
+		return fmt.Errorf("%w: it is a worker of a Citus cluster, of group %d; connect all servers and commands to "+
+			"the coordinator, or start all of them with --gates rows (Config.RowGates)", ErrNotCoordinator, group)
 	}
 	return nil
 }

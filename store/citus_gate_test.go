@@ -55,7 +55,9 @@ func TestClaimsMeetAcrossNodes(t *testing.T) {
 		is := is.New(t)
 		company, other := uuid.New(), uuid.New()
 		for _, id := range []uuid.UUID{company, other} {
-			written(t, coordinator, func(ctx context.Context, tx driver.Tx) error { return tx.CreateCompany(ctx, newCompany(id)) })
+			written(t, coordinator, func(ctx context.Context, tx driver.Tx) error {
+				return tx.CreateCompany(ctx, newCompany(id))
+			})
 		}
 		begin := func(s *store.Store, of uuid.UUID, then func(inFlight []bool)) {
 			key := driver.IdempotencyKey{CompanyID: of, Operation: "checkout", Key: "one"}

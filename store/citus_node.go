@@ -28,8 +28,8 @@ import (
 const nodeFunction = "ticketing_node_rows"
 
 // nodeFunctionTypes are the types of its arguments: the tables that the queries name, as {table}; for each query its
-// probe, or an empty text; and the queries. All return rows of the same columns. A query with a probe runs on the shards
-// where the probe returns true, since a probe takes a tenth of the time to plan.
+// probe, or an empty text; and the queries. All return rows of the same columns. A query with a probe runs on the
+// shards where the probe returns true, since a probe takes a tenth of the time to plan.
 const nodeFunctionTypes = "(text[], text[], text[])"
 
 // nodeFunctionSQL returns the statement that creates the function for the tables of a schema.
@@ -37,7 +37,8 @@ func nodeFunctionSQL(schema string) string {
 	return "CREATE OR REPLACE FUNCTION " + quoted(schema) + "." + nodeFunction +
 		` (tables text[], probes text[], queries text[])
 RETURNS SETOF record LANGUAGE plpgsql STABLE
-SET search_path TO pg_catalog, ` + quoted(schema) + `, pg_temp SET enable_seqscan TO off SET enable_bitmapscan TO off SET jit TO off
+SET search_path TO pg_catalog, ` + quoted(schema) + `, pg_temp
+SET enable_seqscan TO off SET enable_bitmapscan TO off SET jit TO off
 AS $function$
 DECLARE
 	names text[];
@@ -122,6 +123,8 @@ type clusterNodes struct {
 	mu sync.Mutex
 	// keys are company ids by the shard that has their rows.
 	keys map[int64]uuid.UUID
+	// count is how many nodes had shards when they were last read.
+	count int
 	// absent are the nodes that did not answer, by group.
 	absent map[int]absence
 }
@@ -223,6 +226,7 @@ func (e *postgresEngine) nodesWithShards(ctx context.Context) ([]clusterNode, er
 func (n *clusterNodes) fill(nodes []clusterNode) (complete bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.count = len(nodes)
 	complete = true
 	for i, node := range nodes {
 		key, known := n.keys[node.shard]
@@ -230,6 +234,19 @@ func (n *clusterNodes) fill(nodes []clusterNode) (complete bool) {
 		complete = complete && known
 	}
 	return complete
+}
+
+var _ driver.NodesStore = (*Store)(nil)
+
+// Nodes returns how many nodes of a cluster the last DueWork asked: one outside of a cluster.
+func (s *Store) Nodes() int {
+	e, ok := s.engine.(*postgresEngine)
+	if !ok {
+		return 1
+	}
+	e.nodes.mu.Lock()
+	defer e.nodes.mu.Unlock()
+	return max(e.nodes.count, 1)
 }
 
 // nodeQuery is a query that each node runs on its own shards. add gives it its parts.
@@ -372,7 +389,7 @@ func (s *Store) logNode(ctx context.Context, group int, err error) {
 		s.config.Logger.InfoContext(ctx, "ticketing/store: a node of the cluster answers again", "group", group)
 		return
 	}
-	s.config.Logger.WarnContext(ctx, "ticketing/store: a node of the cluster does not answer; work that is due on it waits",
+	s.config.Logger.WarnContext(ctx, "ticketing/store: a node of the cluster does not answer; its due work waits",
 		"group", group, "error", err)
 }
 

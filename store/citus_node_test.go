@@ -77,8 +77,8 @@ func TestClusterDueWork(t *testing.T) {
 		{Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}, {Kind: driver.WorkDeliver}, {Kind: driver.WorkMail},
 	}}
 	due := dueOf(t, s, query)
-	nodes := texts(t, beside(t, dsn), `SELECT DISTINCT groupid::text FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
-		WHERE logicalrelid = 'ticketing_companies'::regclass`)
+	nodes := texts(t, beside(t, dsn), `SELECT DISTINCT groupid::text
+		FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE logicalrelid = 'ticketing_companies'::regclass`)
 	is.True(len(nodes) > 1)
 	is.Equal(int(statements.Load()), len(nodes)+1)
 	of := map[driver.WorkKind][]uuid.UUID{}

@@ -116,10 +116,11 @@ func (e *postgresEngine) tryBegin(
 		after = strings.TrimSuffix(e.onNodes(wait), "; ")
 	}
 	var ask func(conn bun.IConn) (inFlight []bool, err error)
+	if e.claimsOnNodes() {
+		return e.beginByRows(ctx, in, begin, after, patience)
+	}
 	if e.traits().joinsReads && !e.rowGates {
 		ask = e.askJoined(ctx, in, reads, begin, after)
-	} else if e.claimsOnNodes() {
-		return e.beginByRows(ctx, in, begin, after, patience)
 	} else {
 		locks, returnsRows := e.lockStatement(in)
 		if !e.multiResult || !returnsRows {

@@ -100,8 +100,9 @@ type Config struct {
 	// to the first schema of the role's search path.
 	Schema string
 	// RowGates guards companies by row locks instead of advisory locks. It is for a distributed PostgreSQL whose processes
-	// connect to several nodes, because an advisory lock holds on one node only. So does a claim of an idempotency key: a
-	// call whose key is in flight in another process is not refused. It waits for the company and then gets the result.
+	// connect to several nodes, because an advisory lock holds on one node only; Open refuses all of its nodes but the
+	// coordinator otherwise. There claims of idempotency keys are taken on the node of the company. On one PostgreSQL a
+	// call whose key is in flight in another process is not refused: it waits for the company and then gets the result.
 	RowGates bool
 	// NoPrepare makes a pool of [Open] keep no statement prepared. It is for a pooler in transaction mode: the store
 	// notices one by itself, but only where the pooler changes sessions. Defaults to false.
