@@ -67,11 +67,12 @@ func TestClusterDueWork(t *testing.T) {
 	is := is.New(t)
 	var statements atomic.Int64
 	dsn := testdb.FreshDSN(t)
-	s := testdb.Open(t, dsn, &store.Config{Connections: 4, OnStatement: func(_ context.Context, statement store.Statement) {
+	count := func(_ context.Context, statement store.Statement) {
 		if statement.Name == "DueWork" {
 			statements.Add(1)
 		}
-	}})
+	}
+	s := testdb.Open(t, dsn, &store.Config{Connections: 4, OnStatement: count})
 	ids := spreadCompanies(t, s, 20)
 	query := driver.WorkQuery{At: minute(9), Limit: 100, After: []driver.DueWork{
 		{Kind: driver.WorkDispatch}, {Kind: driver.WorkPublish}, {Kind: driver.WorkDeliver}, {Kind: driver.WorkMail},

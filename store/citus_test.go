@@ -56,9 +56,9 @@ func TestDistributeNeedsTheExtension(t *testing.T) {
 
 // citusStandIn has the parts of the catalogue and the functions of Citus that the store uses, as Citus 13.2 declares
 // them: pg_dist_partition in citus--8.0-1.sql and citus--10.2-5--11.0-1.sql, the two functions in citus--8.0-1.sql and
-// udfs/create_distributed_table/10.1-1.sql. It has no shards, so the store asks no nodes. It refuses what Citus refuses:
-// a key without the distribution column, a foreign key to a table that does not exist yet or is not colocated, triggers
-// that were not allowed, a table that is distributed already, and changes that are not sequential.
+// udfs/create_distributed_table/10.1-1.sql. It has no shards, so the store asks no nodes. It refuses what Citus
+// refuses: a key without the distribution column, a foreign key to a table that does not exist yet or is not colocated,
+// triggers that were not allowed, a table that is distributed already, and changes that are not sequential.
 const citusStandIn = `
 SET allow_system_table_mods = on;
 CREATE SCHEMA citus;
