@@ -134,14 +134,15 @@ func confined(tb testing.TB, db *sql.DB, statement string, companies []uuid.UUID
 	return ""
 }
 
-// routed returns what is wrong with the plan of a statement on a cluster, or "". The whole of it must be one task on one
-// node. Only an INSERT of many rows may be more: its rows are copied to their node.
+// routed returns what is wrong with the plan of a statement on a cluster, or "". The whole of it must be one task on
+// one node. Only an INSERT of many rows may be more: its rows are copied to their node.
 func routed(tb testing.TB, db *sql.DB, statement string) string {
 	tb.Helper()
 	plan := testdb.Explain(tb, db, "", "COSTS OFF", statement)
 	copied := strings.HasPrefix(statement, "INSERT INTO") && strings.Contains(statement, " FROM unnest(") &&
 		strings.Contains(plan, "INSERT/SELECT method: pull to coordinator")
-	if tasks := regexp.MustCompile(`Task Count: \d+`).FindAllString(plan, -1); !copied && !slices.Equal(tasks, []string{"Task Count: 1"}) {
+	tasks := regexp.MustCompile(`Task Count: \d+`).FindAllString(plan, -1)
+	if !copied && !slices.Equal(tasks, []string{"Task Count: 1"}) {
 		return fmt.Sprintf("it has %q\n%s", tasks, plan)
 	}
 	return ""

@@ -26,7 +26,8 @@ func TestClusterNodesHaveTheSettings(t *testing.T) {
 			return err
 		}
 		return tx.CreateCompany(ctx, driver.Company{
-			ID: company, Name: "Acme", Status: driver.CompanyActive, Verification: driver.Verification{Status: driver.VerificationUnverified},
+			ID: company, Name: "Acme", Status: driver.CompanyActive,
+			Verification: driver.Verification{Status: driver.VerificationUnverified},
 			CreatedAt: time.UnixMilli(1), UpdatedAt: time.UnixMilli(1),
 		})
 	}))

@@ -332,7 +332,8 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 
 // appendInsert inserts the rows as a query of arrays. A distributed engine runs that query on the coordinator and
 // copies the rows to their node, which takes a second connection and a commit in two phases. So there few rows are
-// written one by one, in a statement that goes to their node as it is. Many rows would take longer to plan than to copy.
+// written one by one, in a statement that goes to their node as it is. Many rows would take longer to plan than to
+// copy.
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") ")
 	t := newValuesTable(of)

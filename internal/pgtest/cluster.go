@@ -16,8 +16,8 @@ import (
 const clusterEnvironment = "TICKETING_TEST_CITUS"
 
 // OnCluster reports whether databases are made on a Citus cluster. TICKETING_TEST_CITUS is then the URL of a database
-// on the coordinator that has the extension and all workers. Its role must be a superuser on each node. A database is made
-// on every node, with the extension, and is a cluster of its own. Servers of [Start] are never part of it.
+// on the coordinator that has the extension and all workers. Its role must be a superuser on each node. A database is
+// made on every node, with the extension, and is a cluster of its own. Servers of [Start] are never part of it.
 func OnCluster() bool { return os.Getenv(clusterEnvironment) != "" }
 
 // worker is a node of a cluster other than the coordinator.
