@@ -28,7 +28,7 @@ func TestClusterNodesHaveTheSettings(t *testing.T) {
 		return tx.CreateCompany(ctx, driver.Company{
 			ID: company, Name: "Acme", Status: driver.CompanyActive,
 			Verification: driver.Verification{Status: driver.VerificationUnverified},
-			CreatedAt: time.UnixMilli(1), UpdatedAt: time.UnixMilli(1),
+			CreatedAt:    time.UnixMilli(1), UpdatedAt: time.UnixMilli(1),
 		})
 	}))
 	got, err := s.Settings(t.Context(), company, true)
