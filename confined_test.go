@@ -50,10 +50,17 @@ func clusterDSN(tb testing.TB) string {
 }
 
 // pretendCluster makes a store treat the database as a Citus cluster. Its statements then contain the company as a
-// constant, from which a cluster finds the node, and the planner of this test the partition.
+// constant, from which a cluster finds the node, and the planner of this test the partition. It is the coordinator, and
+// has no shards that could be asked node by node.
 func pretendCluster(tb testing.TB, dsn string) {
 	tb.Helper()
 	_, err := testdb.Pool(tb, dsn).ExecContext(tb.Context(), `SET allow_system_table_mods = on;
+		CREATE TABLE pg_catalog.pg_dist_local_group (groupid integer NOT NULL PRIMARY KEY);
+		INSERT INTO pg_catalog.pg_dist_local_group VALUES (0);
+		CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass NOT NULL, shardid bigint NOT NULL,
+			shardstorage "char" NOT NULL, shardminvalue text, shardmaxvalue text);
+		CREATE TABLE pg_catalog.pg_dist_placement (placementid bigint NOT NULL, shardid bigint NOT NULL,
+			shardstate integer NOT NULL, shardlength bigint NOT NULL, groupid integer NOT NULL);
 		INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
 		VALUES (16000, 'citus', 10, 'pg_catalog'::regnamespace, false, '13.2')`)
 	is.New(tb).NoErr(err)
