@@ -34,7 +34,7 @@ const nodeInterval = 300 * time.Millisecond
 // longer while nothing else is due. This process finds its own work at once.
 func (w *worker) interval() time.Duration {
 	nodes, ok := w.s.store.(driver.NodesStore)
-	if !ok || !w.idle {
+	if !ok || !w.idle || nodes.Nodes() <= 1 {
 		return w.s.poll
 	}
 	return max(w.s.poll, time.Duration(nodes.Nodes())*nodeInterval)

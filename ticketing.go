@@ -204,7 +204,7 @@ type Config struct {
 	OnFact func(ctx context.Context, fact Fact) error
 	// PollInterval is how often [Service.Run] looks for work in the store: what other processes left, and what failed.
 	// Work that its own process commits need not wait for it. Metrics of the age of what waits are as of the last look.
-	// Defaults to 600 ms.
+	// On a cluster an idle process waits at least 300 ms for each node. Defaults to 600 ms.
 	PollInterval time.Duration
 	// Sender posts webhooks: package delivery has one. Defaults to none: [Service.Run] then makes the deliveries, and
 	// they wait for a process that has a sender.

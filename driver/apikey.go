@@ -58,7 +58,8 @@ type KeyReader interface {
 	SecretNames(ctx context.Context) ([]string, error)
 	// SecretsInUse returns the names of the secret keys in use, each once, in order. A secret key is in use if the digest
 	// of an active API key, the encrypted number of a current bank account or the encrypted signing secret of a webhook
-	// names it: the 16 characters after "v1:" and "s1:".
+	// names it: the 16 characters after "v1:" and "s1:". While a node of a cluster does not answer, those of its companies
+	// are missing.
 	SecretsInUse(ctx context.Context) ([]string, error)
 }
 

@@ -37,7 +37,7 @@ func TestWorkerIsRefused(t *testing.T) {
 // twoNodes returns the coordinator and a worker of one cluster, with row locks as gates.
 func twoNodes(t *testing.T) (coordinator, worker *store.Store) {
 	t.Helper()
-	onCluster(t)
+	pgtest.NeedCluster(t)
 	dsn := testdb.DSN(t)
 	other := testdb.WorkerDSN(t, dsn)
 	_, err := store.Open(t.Context(), other, nil)
@@ -46,9 +46,9 @@ func twoNodes(t *testing.T) (coordinator, worker *store.Store) {
 		testdb.Open(t, other, &store.Config{RowGates: true, Connections: 4})
 }
 
-// TestClaimsMeetAcrossNodes checks that a key that is in flight on one node is refused on another at once, while the
+// TestClusterClaimsMeetAcrossNodes checks that a key that is in flight on one node is refused on another at once, while the
 // first holds the company, and is free afterwards. A key of another company is not refused.
-func TestClaimsMeetAcrossNodes(t *testing.T) {
+func TestClusterClaimsMeetAcrossNodes(t *testing.T) {
 	t.Parallel()
 	coordinator, worker := twoNodes(t)
 	for _, order := range [][2]*store.Store{{coordinator, worker}, {worker, coordinator}} {
@@ -84,11 +84,11 @@ func TestClaimsMeetAcrossNodes(t *testing.T) {
 	}
 }
 
-// TestConstraintsKeepTheirNamesOnACluster checks that a broken constraint has its name from each node, whether Citus
+// TestClusterConstraintsKeepTheirNames checks that a broken constraint has its name from each node, whether Citus
 // sends the row to its shard as a statement or as a copy, and whether the shard is on the same node.
-func TestConstraintsKeepTheirNamesOnACluster(t *testing.T) {
+func TestClusterConstraintsKeepTheirNames(t *testing.T) {
 	t.Parallel()
-	onCluster(t)
+	pgtest.NeedCluster(t)
 	is := is.New(t)
 	dsn := testdb.DSN(t)
 	for _, dsn := range []string{dsn, testdb.WorkerDSN(t, dsn)} {

@@ -24,8 +24,8 @@ import (
 
 // nodeFunction is the function that runs queries on the shards of a node. [Store.Distribute] and [Store.Migrate] create
 // it on a cluster, where Citus creates it on each node, also on one that is added later. If it is missing, queries ask
-// every shard.
-const nodeFunction = "ticketing_node_rows"
+// every shard. The number is that of its body: servers of two versions have a function each.
+const nodeFunction = "ticketing_node_rows_1"
 
 // nodeFunctionTypes are the types of its arguments: the tables that the queries name, as {table}; for each query its
 // probe, or an empty text; and the queries. All return rows of the same columns. A query with a probe runs on the
@@ -45,6 +45,7 @@ DECLARE
 	probe text;
 	query text;
 	found_any boolean;
+	shards integer := 0;
 BEGIN
 	FOR names IN
 		SELECT array_agg(shard_name(t.relation, s.shardid) ORDER BY t.place)
@@ -55,9 +56,15 @@ BEGIN
 			JOIN pg_dist_shard s ON s.logicalrelid = t.relation
 			JOIN pg_dist_placement p ON p.shardid = s.shardid AND p.shardstate = 1
 		WHERE p.groupid = (SELECT groupid FROM pg_dist_local_group)
+			-- Of several placements of a shard, that of the lowest group counts.
+			AND NOT EXISTS (SELECT FROM pg_dist_placement o
+				WHERE o.shardid = p.shardid AND o.shardstate = 1 AND o.groupid < p.groupid)
 		GROUP BY s.shardminvalue
-		HAVING count(*) = cardinality(tables)
 	LOOP
+		IF cardinality(names) <> cardinality(tables) THEN
+			RAISE EXCEPTION 'a table has no shard beside those of the others' USING ERRCODE = 'undefined_table';
+		END IF;
+		shards := shards + 1;
 		FOR i IN 1 .. cardinality(queries) LOOP
 			probe := probes[i];
 			query := queries[i];
@@ -74,6 +81,9 @@ BEGIN
 			END IF;
 		END LOOP;
 	END LOOP;
+	IF shards = 0 THEN
+		RAISE EXCEPTION 'the node has no shard of the tables' USING ERRCODE = 'undefined_table';
+	END IF;
 END
 $function$`
 }
@@ -109,10 +119,11 @@ func (e *postgresEngine) nodeFunctionLiteral() string {
 // Bounds of a question to a node.
 const (
 	// nodeTimeout bounds a question to one node, which the other nodes' answers wait for. absentTimeout bounds a question
-	// to a node that did not answer the last one.
+	// to a node that could not be reached for the last one. A node that took too long for the last one gets
+	// statementTimeout, since it may need that long each time.
 	nodeTimeout   = 3 * time.Second
 	absentTimeout = time.Second
-	// firstAbsence is how long a node that did not answer is left alone, twice as long after each failure, up to
+	// firstAbsence is how long a node that did not answer is not asked, twice as long after each failure, up to
 	// longestAbsence.
 	firstAbsence   = time.Second
 	longestAbsence = 30 * time.Second
@@ -132,6 +143,7 @@ type clusterNodes struct {
 type absence struct {
 	until time.Time     // when the node is asked again
 	pause time.Duration // from the last failure until then
+	slow  bool          // it was reached, and took too long
 }
 
 // clusterNode is a node that has shards. key is a company id whose rows would be on it.
@@ -141,7 +153,7 @@ type clusterNode struct {
 	key   uuid.UUID
 }
 
-// skip reports whether a node is left alone for now, and how long a question to it may take.
+// skip reports whether a node is not asked for now, and how long a question to it may take.
 func (n *clusterNodes) skip(group int, now time.Time) (skip bool, timeout time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,18 +161,22 @@ func (n *clusterNodes) skip(group int, now time.Time) (skip bool, timeout time.D
 	if !absent {
 		return false, nodeTimeout
 	}
+	if of.slow {
+		return now.Before(of.until), statementTimeout
+	}
 	return now.Before(of.until), absentTimeout
 }
 
-// answered records whether a node answered, and reports whether that changed.
-func (n *clusterNodes) answered(group int, did bool, now time.Time) (changed bool) {
+// record records whether a node answered, or took too long, and reports whether that it answers has changed.
+func (n *clusterNodes) record(group int, answered, slow bool, now time.Time) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	of, absent := n.absent[group]
-	if did {
+	if answered {
 		delete(n.absent, group)
 		return absent
 	}
+	of.slow = slow
 	of.pause = min(max(2*of.pause, firstAbsence), longestAbsence)
 	of.until = now.Add(of.pause)
 	if n.absent == nil {
@@ -191,8 +207,8 @@ func (e *postgresEngine) nodesWithShards(ctx context.Context) ([]clusterNode, er
 	if e.nodes.fill(nodes) {
 		return nodes, nil
 	}
-	// The ids are any that are spread over all shards. With twenty for each shard, one without any is as good as
-	// impossible.
+	// The ids are any that are spread over all shards. With twenty for each shard, one without any has a chance
+	// of one in 400 million; it is then asked as every shard is.
 	keys := make(map[int64]uuid.UUID)
 	err = e.query(ctx, e.db, build(e, `WITH s AS (
 			SELECT shardid, shardminvalue::bigint AS least, shardmaxvalue::bigint AS most FROM pg_catalog.pg_dist_shard
@@ -252,10 +268,7 @@ func (s *Store) Nodes() int {
 // nodeQuery is a query that each node runs on its own shards. add gives it its parts.
 type nodeQuery struct {
 	// columns are the names and types of the rows, as a column definition list.
-	columns string
-	// complete is set if the query fails where a node does not answer.
-	complete bool
-
+	columns         string
 	tables          []string
 	probes, queries []string
 	err             error
@@ -310,7 +323,7 @@ func (a textArray) appendTo(to *builder) {
 // must ask every shard instead: outside of a cluster, and in a transaction or a Snapshot, whose statements must not
 // fail one by one.
 //
-// A node that does not answer is logged, and left alone for some time. If none answers, askNodes fails.
+// A node that does not answer is logged, and not asked for some time. If none answers, askNodes fails.
 func askNodes[R any](
 	ctx context.Context, s *session, name string, ask func(q *nodeQuery), scan func(rowSet, *R) error,
 ) (found []R, asked bool, err error) {
@@ -335,7 +348,7 @@ func askNodes[R any](
 	var failed error
 	for _, node := range nodes {
 		skip, timeout := e.nodes.skip(node.group, time.Now())
-		if skip && !q.complete {
+		if skip {
 			continue
 		}
 		var native error
@@ -367,11 +380,8 @@ func askNodes[R any](
 			return nil, true, err
 		default:
 			failed = err
-			if q.complete {
-				return nil, true, err
-			}
 		}
-		if e.nodes.answered(node.group, err == nil, time.Now()) {
+		if e.nodes.record(node.group, err == nil, stateIs(native, statementCancelled), time.Now()) {
 			s.store.logNode(ctx, node.group, err)
 		}
 	}
@@ -397,6 +407,8 @@ func (s *Store) logNode(ctx context.Context, group int, err error) {
 const (
 	undefinedFunction = "42883"
 	undefinedTable    = "42P01"
+	// statementCancelled is that of a statement that took too long.
+	statementCancelled = "57014"
 )
 
 func stateIs(err error, states ...string) bool {

@@ -19,14 +19,6 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// onCluster skips a test that needs the nodes of a cluster.
-func onCluster(t *testing.T) {
-	t.Helper()
-	if !pgtest.OnCluster() {
-		t.Skip("TICKETING_TEST_CITUS is not set: no cluster to ask node by node")
-	}
-}
-
 // spreadCompanies creates companies with a fact to dispatch, a due delivery and a pending mail each, and returns their
 // ids in order. They are on all nodes: the ids are of many shards.
 func spreadCompanies(t *testing.T, s *store.Store, count int) []uuid.UUID {
@@ -63,7 +55,7 @@ func dueOf(t *testing.T, s *store.Store, query driver.WorkQuery) (due []driver.D
 // statement to each node and one that lists the nodes. A Snapshot asks every shard, and finds the same.
 func TestClusterDueWork(t *testing.T) {
 	t.Parallel()
-	onCluster(t)
+	pgtest.NeedCluster(t)
 	is := is.New(t)
 	var statements atomic.Int64
 	dsn := testdb.FreshDSN(t)
@@ -118,7 +110,7 @@ func TestClusterDueWork(t *testing.T) {
 // from the answer, that a Snapshot fails meanwhile, and that the node's work is found again once it is back.
 func TestClusterDueWorkWithoutANode(t *testing.T) {
 	t.Parallel()
-	onCluster(t)
+	pgtest.NeedCluster(t)
 	is := is.New(t)
 	dsn := testdb.FreshDSN(t)
 	s := testdb.Open(t, dsn, &store.Config{Connections: 4})

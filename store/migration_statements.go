@@ -4,7 +4,8 @@ import "strings"
 
 // statementsOf returns the statements of a migration. Citus sends a node the text of a schema change, and takes for
 // that the whole message in which it is. So on a cluster each statement is a message of its own. A statement ends with
-// a semicolon that is in no comment, text, quoted name or dollar-quoted body.
+// a semicolon that is in no comment of one line, text, quoted name or dollar-quoted body. Migrations have no other
+// comments and no texts with backslashes.
 func statementsOf(migration string) []string {
 	var statements []string
 	start, at := 0, 0

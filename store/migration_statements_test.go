@@ -45,5 +45,6 @@ func TestStatementsOf(t *testing.T) {
 			rest = after
 		}
 		is.New(t).True(len(statements) > 0)
+		is.New(t).True(!strings.Contains(step.SQL, "/*") && !strings.Contains(step.SQL, "E'"))
 	}
 }

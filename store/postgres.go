@@ -311,10 +311,17 @@ const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapsca
 // settings are sent first in a message outside of a transaction of the store's own, or after BEGIN. They are local to
 // the transaction: a pooler would pass settings of the session to other clients, or lose them.
 func (e *postgresEngine) settings(statement, lock time.Duration) string {
-	path := ""
-	if e.schema != "" {
-		path = "SET LOCAL search_path TO " + quoted(e.schema) + "; "
+	return e.searchPath() + e.onNodes(e.limits(statement, lock))
+}
+
+func (e *postgresEngine) searchPath() string {
+	if e.schema == "" {
+		return ""
 	}
+	return "SET LOCAL search_path TO " + quoted(e.schema) + "; "
+}
+
+func (e *postgresEngine) limits(statement, lock time.Duration) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
 	if e.traits().prepares {
@@ -325,7 +332,7 @@ func (e *postgresEngine) settings(statement, lock time.Duration) string {
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
 			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
 	}
-	return path + e.onNodes(text.String())
+	return text.String()
 }
 
 // onNodes returns settings so that they also apply on the nodes of a cluster that the transaction uses. Citus sends a

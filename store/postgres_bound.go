@@ -188,8 +188,9 @@ func (e *boundPostgres) trySavepoint(
 	within := func(lock time.Duration) string {
 		return fmt.Sprintf("SET LOCAL lock_timeout TO %d", max(lock.Milliseconds(), 1))
 	}
+	// On a cluster the host's settings apply on the nodes: the store's could not be taken back there.
 	begin := savepoint + "; " + //nolint:gosec // Of numbers and a quoted name.
-		e.settings(e.statement, 0) + e.onNodes(byIndex) + "SET LOCAL bytea_output TO hex; " + within(slice)
+		e.searchPath() + e.limits(e.statement, 0) + byIndex + "SET LOCAL bytea_output TO hex; " + within(slice)
 	after := ""
 	if slice != patience {
 		after = within(patience)

@@ -375,7 +375,8 @@ func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), 
 		message += clusterSettings
 	}
 	// All later queries on a table would wait in the queue after a schema change that waits for that table.
-	message += fmt.Sprintf("SET LOCAL lock_timeout TO %d", e.patience.Milliseconds())
+	wait := fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", e.patience.Milliseconds())
+	message += strings.TrimSuffix(e.onNodes(wait), "; ")
 	conn, err := e.start(ctx, message, e.patience)
 	if err != nil {
 		return bun.Conn{}, nil, err

@@ -101,8 +101,9 @@ type Config struct {
 	Schema string
 	// RowGates guards companies by row locks instead of advisory locks. It is for a distributed PostgreSQL whose processes
 	// connect to several nodes, because an advisory lock holds on one node only; Open refuses all of its nodes but the
-	// coordinator otherwise. There claims of idempotency keys are taken on the node of the company. On one PostgreSQL a
-	// call whose key is in flight in another process is not refused: it waits for the company and then gets the result.
+	// coordinator otherwise. There claims of idempotency keys are taken on the node of the company. On one PostgreSQL, and
+	// in a transaction of a host, a call whose key is in flight in another process is not refused: it waits for the
+	// company and then gets the result.
 	RowGates bool
 	// NoPrepare makes a pool of [Open] keep no statement prepared. It is for a pooler in transaction mode: the store
 	// notices one by itself, but only where the pooler changes sessions. Defaults to false.

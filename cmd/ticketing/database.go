@@ -118,9 +118,9 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 	if !isSQLite && given == nil {
 		return nil, errNoSecretKey
 	}
-	place := *cfg
-	place.RowGates = p.Gates == rowGates
-	opened, err := store.Open(ctx, p.Database, &place)
+	open := *cfg
+	open.RowGates = p.Gates == rowGates
+	opened, err := store.Open(ctx, p.Database, &open)
 	if err != nil {
 		return nil, named(err)
 	}

@@ -26,8 +26,7 @@ type Store struct {
 }
 
 // Stores returns the SQL stores: SQLite, PostgreSQL, and PostgreSQL as a distributed engine requires it. With -short it
-// returns only SQLite, and on a cluster
-// only PostgreSQL: see [pgtest.OnCluster].
+// returns only SQLite, and on a cluster only PostgreSQL: see [pgtest.OnCluster].
 func Stores() []Store {
 	all := []Store{
 		{Name: "sqlite", Open: func(tb testing.TB) driver.Store { tb.Helper(); return SQLite(tb) }},
