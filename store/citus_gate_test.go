@@ -46,8 +46,8 @@ func twoNodes(t *testing.T) (coordinator, worker *store.Store) {
 		testdb.Open(t, other, &store.Config{RowGates: true, Connections: 4})
 }
 
-// TestClusterClaimsMeetAcrossNodes checks that a key that is in flight on one node is refused on another at once, while the
-// first holds the company, and is free afterwards. A key of another company is not refused.
+// TestClusterClaimsMeetAcrossNodes checks that a key that is in flight on one node is refused on another at once, while
+// the first holds the company, and is free afterwards. A key of another company is not refused.
 func TestClusterClaimsMeetAcrossNodes(t *testing.T) {
 	t.Parallel()
 	coordinator, worker := twoNodes(t)

@@ -106,6 +106,24 @@ func TestClusterDueWork(t *testing.T) {
 	}
 }
 
+// TestClusterDueWorkOfLocalTables checks that due work is found where a table is not distributed as the others are.
+func TestClusterDueWorkOfLocalTables(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedCluster(t)
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	s := testdb.Open(t, dsn, &store.Config{Connections: 4})
+	ids := spreadCompanies(t, s, 5)
+	query := driver.WorkQuery{At: minute(9), Limit: 100, After: []driver.DueWork{
+		{Kind: driver.WorkDispatch}, {Kind: driver.WorkMail},
+	}}
+	due := dueOf(t, s, query)
+	is.Equal(len(due), 2*len(ids))
+	_, err := beside(t, dsn).ExecContext(t.Context(), "SELECT undistribute_table('ticketing_notifications')")
+	is.NoErr(err)
+	is.Equal(dueOf(t, s, query), due)
+}
+
 // TestClusterDueWorkWithoutANode checks that a node that refuses connections takes nothing but its own companies' work
 // from the answer, that a Snapshot fails meanwhile, and that the node's work is found again once it is back.
 func TestClusterDueWorkWithoutANode(t *testing.T) {
