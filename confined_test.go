@@ -610,7 +610,11 @@ func waiting(tb testing.TB, db *sql.DB) {
 func sessionsWaiting(tb testing.TB, db *sql.DB) (sessions int) {
 	tb.Helper()
 	// The database makes the pause. The test does not depend on its length.
-	is.New(tb).NoErr(db.QueryRowContext(tb.Context(), `SELECT count(DISTINCT a.pid) FROM pg_sleep(0.005), pg_locks l
-		JOIN pg_stat_activity a ON a.pid = l.pid WHERE NOT l.granted AND a.datname = current_database()`).Scan(&sessions))
+	query := `SELECT count(DISTINCT a.pid) FROM pg_sleep(0.005), pg_locks l
+		JOIN pg_stat_activity a ON a.pid = l.pid WHERE NOT l.granted AND a.datname = current_database()`
+	if pgtest.OnCluster() { // Rows are locked on the nodes that have them.
+		query = "SELECT sum(result::bigint) FROM run_command_on_all_nodes($$" + query + "$$)"
+	}
+	is.New(tb).NoErr(db.QueryRowContext(tb.Context(), query).Scan(&sessions))
 	return sessions
 }

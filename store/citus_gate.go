@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,8 @@ func (e *postgresEngine) checkNode(ctx context.Context) error {
 // claimsOnNodes reports whether claims are taken on the nodes of their companies.
 func (e *postgresEngine) claimsOnNodes() bool { return e.rowGates && e.distributed }
 
-// beginByRows begins in several messages. The claims come first: a call whose key is in flight is refused while the
-// other one holds the company.
+// beginByRows begins in several messages. The claims come first: if all are in flight it waits for no row, since the
+// calls that have the claims may hold it.
 func (e *postgresEngine) beginByRows(
 	ctx context.Context, in driver.BeginOptions, begin, after string, patience time.Duration,
 ) (pooledConn, []bool, error) {
@@ -47,7 +48,7 @@ func (e *postgresEngine) beginByRows(
 		return pooledConn{}, nil, err
 	}
 	inFlight, err := e.claimOnNodes(ctx, conn, in.Keys)
-	if err == nil {
+	if err == nil && (len(in.Keys) == 0 || slices.Contains(inFlight, false)) {
 		message := strings.TrimSuffix(e.rowLockStatement(in), "; ")
 		if after != "" {
 			message = strings.TrimPrefix(message+"; "+after, "; ")

@@ -73,7 +73,8 @@ func TestClusterClaimsMeetAcrossNodes(t *testing.T) {
 			is.Equal(inFlight, []bool{false})
 			is.NoErr(order[1].Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 				answered, err := tx.Begin(ctx, driver.BeginOptions{
-					Keys: []driver.IdempotencyKey{{CompanyID: company, Operation: "checkout", Key: "one"}},
+					Shared: []uuid.UUID{company},
+					Keys:   []driver.IdempotencyKey{{CompanyID: company, Operation: "checkout", Key: "one"}},
 				})
 				is.Equal(answered, []bool{true})
 				return err
