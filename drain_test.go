@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -17,6 +18,7 @@ import (
 // later calls. The order of the group is kept, and a retry with the same key returns it.
 func TestDrainWaitsForGroupWhoseCallerLeft(t *testing.T) {
 	t.Parallel()
+	pgtest.NeedSingle(t)
 	is := is.New(t)
 	dsn := testdb.FreshDSN(t)
 	db := postgres(t, dsn, nil)

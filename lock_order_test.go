@@ -13,6 +13,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store/memory"
@@ -175,6 +176,7 @@ func TestLocksAreAskedForInOrder(t *testing.T) {
 // by their key. While one lock is held elsewhere, the transaction holds those before it and none after it.
 func TestLocksAreHadInOrder(t *testing.T) {
 	t.Parallel()
+	pgtest.NeedSingle(t)
 	const tiers, admissions, earnings, float = "ticketing_inventory_tiers", "ticketing_admissions",
 		"ticketing_wallets WHERE wallet = 'EARNINGS'", "ticketing_wallets WHERE wallet = 'FLOAT'"
 	tests := []struct {

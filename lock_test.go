@@ -15,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -80,6 +81,7 @@ func holdGate(t *testing.T, dsn string, company uuid.UUID) (release func()) {
 // fail with ErrBusy. After its release they succeed.
 func TestHeldLockStopsNobodyElse(t *testing.T) {
 	t.Parallel()
+	pgtest.NeedSingle(t)
 	for _, test := range []struct {
 		name string
 		hold func(t *testing.T, dsn string, company uuid.UUID) (release func())

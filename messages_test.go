@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 	"github.com/floatgate/ticketing/ticketingtest"
@@ -20,6 +21,7 @@ import (
 // costs a round trip. The first call of each kind may send more.
 func TestMessages(t *testing.T) {
 	t.Parallel()
+	pgtest.NeedSingle(t)
 	is := is.New(t)
 	var mu sync.Mutex
 	var sent []string

@@ -44,9 +44,7 @@ func TestPlacementsCoverTheSchema(t *testing.T) {
 // a file.
 func TestDistributeNeedsTheExtension(t *testing.T) {
 	t.Parallel()
-	if pgtest.OnCluster() {
-		t.Skip("databases of the cluster have the extension")
-	}
+	pgtest.NeedSingle(t)
 	is := is.New(t)
 	err := testdb.Postgres(t).Distribute(t.Context())
 	is.True(errors.Is(err, store.ErrNotDistributable))

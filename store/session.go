@@ -64,11 +64,7 @@ func query[R any](
 		if err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = found
-		} else {
-			all = append(all, found...)
-		}
+		all = append(all, found...)
 	}
 	return all, nil
 }
