@@ -63,6 +63,9 @@ type SignedIn struct {
 	// Secret is the value of the cookie: opaque text of at most 100 characters, each of them allowed in a cookie. The
 	// store has only a digest of it, so it cannot be shown again.
 	Secret string
+	// EndsAt is when the session ends even if it is used. The cookie must live as long: the service ends an idle session
+	// itself.
+	EndsAt Time
 	// CompanyID is where the link leads to. It is zero if it leads nowhere in particular.
 	CompanyID uuid.UUID
 }
@@ -122,15 +125,31 @@ func (l SessionLimits) orDefaults() SessionLimits {
 // expiry returns when a session ends if it is not used again. The limits of staff hold as soon as the user has a staff
 // role, whenever the session began.
 func (l SessionLimits) expiry(r driver.Session, staff bool) time.Time {
-	idle, life := l.Idle, l.Life
+	idle := l.Idle
 	if staff {
-		idle, life = l.StaffIdle, l.StaffLife
+		idle = l.StaffIdle
 	}
 	at := r.SeenAt.Add(idle)
-	if end := r.CreatedAt.Add(life); end.Before(at) {
+	if end := l.end(r, staff); end.Before(at) {
 		at = end
 	}
 	return at
+}
+
+// end returns when a session ends however much it is used.
+func (l SessionLimits) end(r driver.Session, staff bool) time.Time {
+	if staff {
+		return r.CreatedAt.Add(l.StaffLife)
+	}
+	return r.CreatedAt.Add(l.Life)
+}
+
+// signedIn returns a session with its new secret.
+func (a Accounts) signedIn(r driver.Session, staff bool, secret accountSecret) SignedIn {
+	return SignedIn{
+		Session: a.showSession(r, staff), Secret: secret.format(sessionPrefix, r.UserID, r.ID),
+		EndsAt: Time{Time: a.s.sessions.end(r, staff)},
+	}
 }
 
 // showSession returns the session as its user sees it.
@@ -254,9 +273,7 @@ func (a Accounts) signIn(
 	}
 	err = a.as(user.ID).audit(ctx, tx, at, "sign_in", uuid.Nil, about("session", fresh.id),
 		changes{after: map[string]any{"method": fresh.method}})
-	return SignedIn{
-		Session: a.showSession(session, held.staff), Secret: fresh.secret.format(sessionPrefix, user.ID, fresh.id),
-	}, err
+	return a.signedIn(session, held.staff, fresh.secret), err
 }
 
 // trimSessions deletes a user's sessions that have ended by themselves, and the oldest if there is no place for another
@@ -406,9 +423,7 @@ func (a Accounts) Confirm(ctx context.Context, secret string, method SignInMetho
 		if err := tx.PutSession(ctx, session); err != nil {
 			return err
 		}
-		confirmed = SignedIn{
-			Session: a.showSession(session, staff), Secret: next.format(sessionPrefix, userID, id),
-		}
+		confirmed = a.signedIn(session, staff, next)
 		return a.as(userID).audit(ctx, tx, at, "sign_in.confirm", uuid.Nil, about("session", id),
 			changes{after: map[string]any{"method": method}})
 	})

@@ -156,6 +156,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 				is.Equal(len(listed), 0)
 
 				begun = e.signIn(t, user)
+				is.Equal(begun.EndsAt.Time, begun.Session.CreatedAt.Add(test.life)) // for the cookie
 				step := test.idle - time.Minute
 				for used := step; used < test.life; used += step {
 					e.clock.advance(step)

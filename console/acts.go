@@ -42,8 +42,7 @@ type outcome struct {
 
 	download *download // a file that is the response, to a program, too
 
-	signedIn  *signedIn // a new secret for the cookie
-	signedOut bool      // removes the cookie
+	signedOut bool // removes the cookie
 }
 
 // none is the type of no members.

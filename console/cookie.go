@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 	"unicode/utf8"
+
+	"github.com/floatgate/ticketing"
 )
 
 // The names of the cookies, without the prefix.
@@ -27,6 +29,12 @@ func (x *exchange) cookieName(name string) string {
 // setCookie adds a cookie to the response. Its life is a duration, since the clock of the browser may be wrong.
 func (x *exchange) setCookie(name, value string, expires time.Time) {
 	x.addCookie(name, value, max(1, int(expires.Sub(x.began).Seconds())))
+}
+
+// setSession gives the browser the secret of its session, for as long as the session can last. The service ends a
+// session that is idle.
+func (x *exchange) setSession(in ticketing.SignedIn) {
+	x.setCookie(sessionCookie, in.Secret, in.EndsAt.Time)
 }
 
 func (x *exchange) removeCookie(name string) { x.addCookie(name, "", -1) }

@@ -288,7 +288,7 @@ func (x *exchange) confirmKnown(ctx context.Context, kept oidcState, known ident
 	if err != nil {
 		return err
 	}
-	x.setCookie(sessionCookie, in.Secret, in.Session.ExpiresAt.Time)
+	x.setSession(in)
 	return nil
 }
 

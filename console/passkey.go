@@ -350,7 +350,7 @@ func confirmByPasskey(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	x.setCookie(sessionCookie, in.Secret, in.Session.ExpiresAt.Time)
+	x.setSession(in)
 	return encodeOutcome(outcome{data: struct{}{}})
 }
 

@@ -198,9 +198,6 @@ func (x *exchange) runAct(ctx context.Context, a *act) (answer, error) {
 	if err != nil {
 		return x.refuse(ctx, c, a, form, err)
 	}
-	if done.signedIn != nil {
-		x.setCookie(sessionCookie, done.signedIn.secret, done.signedIn.expires)
-	}
 	if done.signedOut {
 		x.removeCookie(sessionCookie)
 	}

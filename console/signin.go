@@ -313,6 +313,6 @@ func (x *exchange) begin(ctx context.Context, in ticketing.SignedIn, next string
 			}
 		}
 	}
-	x.setCookie(sessionCookie, in.Secret, in.Session.ExpiresAt.Time)
+	x.setSession(in)
 	return x.goOn(ctx, in.Session.UserID, next)
 }

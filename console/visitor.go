@@ -32,9 +32,3 @@ const confirmFor = 10 * time.Minute
 func (v *visitor) confirmed(now time.Time) bool {
 	return !v.provedAt.IsZero() && now.Sub(v.provedAt) < confirmFor && !v.provedAt.After(now.Add(time.Minute))
 }
-
-// signedIn is a session that begins, or continues with another secret.
-type signedIn struct {
-	secret  string
-	expires time.Time
-}
