@@ -73,9 +73,9 @@ type staffAdd struct {
 }
 
 func (*staffAdd) Help() string {
-	return `An administrator may do everything. FINANCE schedules commission, decides settlements and refunds orders; ` +
-		`ONBOARDING manages companies with their verification, commission, members and branding; SUPPORT refunds and ` +
-		`cancels orders and sends mails and webhooks again; AUDITOR changes nothing. All read every company.
+	return `An administrator may do everything. FINANCE schedules commission, decides settlements, and refunds and ` +
+		`cancels orders; ONBOARDING manages companies with their verification, commission, members and branding; ` +
+		`SUPPORT sends mails and webhooks again; AUDITOR changes nothing. All read every company with its orders.
 
 The link signs the user in once, within 30 minutes: give it only to the user. The same command makes another link. ` +
 		`With --quiet only the link is printed.
