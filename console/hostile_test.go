@@ -1,10 +1,12 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
@@ -46,7 +48,7 @@ func checkIsolated(t *testing.T, path string, got page) {
 func TestHostileTextsStayWithinTheirElements(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
-	s.openShop(t, 100_000_00)
+	s.writeHostileNames(t, s.openShop(t, 100_000_00))
 	_, err := s.staff.RenameCompany(t.Context(), s.company, hostile)
 	ok.NoErr(err)
 	_, err = s.staff.SetBankAccount(t.Context(), s.company, ticketing.BankAccountParams{
@@ -66,6 +68,9 @@ func TestHostileTextsStayWithinTheirElements(t *testing.T) {
 	})
 	ok.NoErr(err)
 	s.submit(t, hostile)
+	_, err = s.staff.RejectVerification(t.Context(), s.company, hostile)
+	ok.NoErr(err)
+	s.submit(t, hostile)
 	for _, route := range console.Pages() {
 		path := strings.ReplaceAll(route.Path, "{companyId}", s.company.String())
 		if strings.Contains(path, "{") {
@@ -82,6 +87,42 @@ func TestHostileTextsStayWithinTheirElements(t *testing.T) {
 	csv := s.post(t, owner, "/business/{companyId}/audit/export")
 	ok.Equal(csv.StatusCode, http.StatusOK)
 	ok.True(!strings.Contains(csv.text, "\n=") && !strings.Contains(csv.text, ",="))
+}
+
+// writeHostileNames names a key, a key in rotation, a passkey and a category, and gives the rejection of a settlement
+// its reason.
+func (s *site) writeHostileNames(t *testing.T, key ticketing.IssuedAPIKey) {
+	t.Helper()
+	ok, ctx := is.New(t), t.Context()
+	s.openSettlement(t, key)
+	open, err := s.staff.ListSettlements(ctx, s.company, ticketing.PageParams{})
+	ok.NoErr(err)
+	_, err = s.staff.RejectSettlement(ctx, open.Items[0].ID, hostile)
+	ok.NoErr(err)
+	_, err = s.staff.RevokeAPIKey(ctx, key.ID)
+	ok.NoErr(err)
+	for _, do := range []func(context.Context, uuid.UUID) error{
+		func(ctx context.Context, id uuid.UUID) error {
+			_, err := s.staff.RevokeAPIKey(ctx, id)
+			return err
+		},
+		func(ctx context.Context, id uuid.UUID) error {
+			_, err := s.staff.RotateAPIKey(ctx, id)
+			return err
+		},
+	} {
+		issued, err := s.staff.IssueAPIKey(ctx, s.company, hostile, ticketing.AllGrants())
+		ok.NoErr(err)
+		ok.NoErr(do(ctx, issued.ID))
+	}
+	for id, who := range map[string]string{"abc": owner, "abcd": chief} {
+		_, err := s.Accounts().AddPasskey(ctx, s.users[who], ticketing.PasskeyParams{
+			ID: id, Name: hostile, Credential: "{}",
+		})
+		ok.NoErr(err)
+	}
+	_, err = s.staff.CreateCategory(ctx, hostile, "hostile")
+	ok.NoErr(err)
 }
 
 // TestHostileTextsOnPagesOfOneThing does the same for the pages of one event, order, endpoint and delivery.
