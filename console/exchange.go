@@ -193,6 +193,9 @@ func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if shown.refused != nil {
+		return x.refuseQuery(ctx, c, p, shown)
+	}
 	switch {
 	case x.api:
 		return encodeData(shown)
@@ -202,6 +205,17 @@ func (x *exchange) showPage(ctx context.Context, p *page) (answer, error) {
 		return answer{contentType: htmlType, body: []byte(shown.document), document: true}, nil
 	}
 	return x.render(ctx, c, p, shown, nil)
+}
+
+// refuseQuery shows a page whose query is refused: as an error to a program.
+func (x *exchange) refuseQuery(ctx context.Context, c *call, p *page, shown view) (answer, error) {
+	refusal := refusalOf(shown.refused)
+	if x.api || refusal == nil {
+		return answer{}, shown.refused
+	}
+	page, err := x.render(ctx, c, p, shown, nil)
+	page.status, page.code = statusOf(refusal.Code), refusal.Code
+	return page, err
 }
 
 // permit checks the permissions and the grants of a page.

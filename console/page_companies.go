@@ -115,8 +115,8 @@ type companyList struct {
 	Filtered bool
 	// Lowest are the companies with the lowest float; nil in any other order.
 	Lowest *ticketing.LowFloats
-	// Ignored reports whether the query has filters that do not apply to the order by float.
-	Ignored bool
+	// TooNarrow reports whether the query has filters, which the order by float does not take.
+	TooNarrow bool
 }
 
 // MarshalJSON writes the companies, or the balances in the order by float.
@@ -159,11 +159,11 @@ func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 }
 
 // loadLowestFloats shows the companies with the lowest float. No index orders companies by their balance, so the list
-// has one page and takes no filter. A program gets an error for a filter, and a person reads that it has no effect.
+// has one page and refuses filters.
 func loadLowestFloats(ctx context.Context, c *call, shown companyList) (view, error) {
-	shown.Ignored = isFiltered(c, "prefix", "status", "verification", "expires", "cursor")
-	if shown.Ignored && c.exchange.api {
-		return view{}, invalid("order: FLOAT goes with no filter and no cursor")
+	if isFiltered(c, "prefix", "status", "verification", "expires", "cursor") {
+		shown.TooNarrow = true
+		return view{data: shown, refused: invalid("order: FLOAT goes with no filter and no cursor")}, nil
 	}
 	limit := c.paging().Limit
 	if limit == 0 {

@@ -38,6 +38,8 @@ type view struct {
 	still  bool     // it does not update by itself, although its page does: such as a later page of a list
 	accent string   // a colour such as "#2563EB" for the page; ignored where its contrast is too low
 	images []string // the origins of pictures that the person asked to see, such as "https://cdn.example.com"
+	// refused is why the query is refused, where the page itself says so to a person.
+	refused error
 	// location is a path to redirect a browser to, such as that of the only search result.
 	location string
 	// document is the HTML of a page that is a whole document. It runs no script, cannot be framed, and loads nothing.
