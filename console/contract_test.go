@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,5 +279,24 @@ func TestActWithAStarAsksForARecentSignIn(t *testing.T) {
 		asked := s.post(t, chief, path, fields(t, body)...)
 		ok.Equal(asked.StatusCode, http.StatusForbidden) // route.Name
 		ok.True(asked.has("<h1>Confirm your identity<")) // route.Name
+	}
+}
+
+// TestGuideLeadsToThePagesOfTheContract checks that the integration guide links to the console and names the four pages
+// of the contract below a company. The address of a company has its id, which a link of the guide cannot know.
+func TestGuideLeadsToThePagesOfTheContract(t *testing.T) {
+	t.Parallel()
+	ok := is.New(t)
+	guide, err := os.ReadFile("../httpapi/guide/guide.html")
+	ok.NoErr(err)
+	_, after, found := strings.Cut(string(guide), `href="/business"`)
+	ok.True(found)
+	after, _, _ = strings.Cut(after, "</p>")
+	ok.True(strings.Contains(after, "/business/{tenantId}"))
+	for _, name := range []string{"verification", "branding", "api-keys", "webhooks"} {
+		ok.True(strings.Contains(after, "/"+name)) // name
+		ok.True(slices.ContainsFunc(console.Pages(), func(route console.Route) bool {
+			return route.Path == "/business/{companyId}/"+name
+		}))
 	}
 }
