@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,6 +115,21 @@ func TestPageThatWasOpenForLongOffersThePasskeyAgain(t *testing.T) {
 	p.Element(`document.querySelector("form[action='/account/sign-out'] button")`).Click()
 	p.Wait(`location.pathname.startsWith("/business/")`)
 	ok.True(refused.Load())
+}
+
+// TestDocumentHasEveryStepOfPasskeys compares the table of docs/console.md with the steps.
+func TestDocumentHasEveryStepOfPasskeys(t *testing.T) {
+	t.Parallel()
+	ok := is.New(t)
+	text, err := os.ReadFile(document)
+	ok.NoErr(err)
+	_, documented, found := strings.Cut(string(text), "\n### Passkeys\n")
+	ok.True(found)
+	for _, step := range console.Steps() {
+		if strings.Contains(step, "passkey") || strings.HasPrefix(step, "/account/") {
+			ok.True(regexp.MustCompile("\\| `" + step + "[?`]").MatchString(documented)) // step
+		}
+	}
 }
 
 func TestPasskeyOfAnotherMomentPurposeOrHostIsRefused(t *testing.T) {
