@@ -22,7 +22,7 @@ type frame struct {
 	Data      any
 	Done      string           // what was just done
 	Offer     bool             // the page offers to add a passkey
-	Mails     bool             // the service can mail a code to sign in with; known where Offer is
+	OtherWays bool             // a person without a passkey can sign in again by themselves; known where Offer is
 	Refusal   *ticketing.Error // why an act was refused
 	RequestID string
 	Accent    string // six hexadecimal digits; empty: the console's own

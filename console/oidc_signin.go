@@ -234,7 +234,7 @@ func finishOIDC(ctx context.Context, x *exchange) (answer, error) {
 	if err != nil {
 		return x.refuseOIDC(ctx, next, err)
 	}
-	return x.begin(ctx, in, next)
+	return x.beginAndOffer(ctx, in, next)
 }
 
 // askIssuer returns who the person is according to the issuer.

@@ -65,6 +65,29 @@ func TestPersonSignsInAtAnIssuer(t *testing.T) {
 	ok.True(again.has(notAccepted))
 }
 
+// TestIssuersFirstSignInOffersAPasskey holds as with links and codes: the first page offers one, once, to a person who
+// has none. A person whom the issuer knew for hours gets no offer, since only a recent sign-in may add a passkey.
+func TestIssuersFirstSignInOffersAPasskey(t *testing.T) {
+	t.Parallel()
+	ok, i := is.New(t), newIssuer(t)
+	s := newSite(t, i.use, func(c *console.Config) { c.Mailer = nil })
+	signIn := func(provedAt time.Time) page {
+		s.clients["somebody"] = s.newClient(t)
+		asked := s.lead(t, i, "somebody", begin)
+		about := s.claimsOf(i, asked, owner)
+		about["auth_time"] = provedAt.Unix()
+		return s.follow(t, "somebody", s.comeBack(t, "somebody", i.issue(asked, about), asked.Get("state")))
+	}
+	const offer = `id="passkey-add"`
+	first := signIn(s.clock.now())
+	ok.True(first.has(offer))
+	ok.True(!first.has("new link"))                                    // The issuer signs them in again, even if no mail does.
+	ok.True(!s.get(t, "somebody", "/business/{companyId}").has(offer)) // offered once
+	ok.True(!signIn(s.clock.now().Add(-time.Hour)).has(offer))
+	s.addPasskey(t)
+	ok.True(!signIn(s.clock.now()).has(offer)) // the person has one
+}
+
 func TestCookieOfTheWayToTheIssuerIsOfThisHost(t *testing.T) {
 	t.Parallel()
 	ok, i := is.New(t), newIssuer(t)

@@ -163,9 +163,10 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 		f.Done, f.Offer = x.takeDone(), x.takeOffer() && p.path != accountPath
 		if f.Offer {
 			var err error
-			if f.Mails, err = x.canMail(ctx); err != nil {
+			if f.OtherWays, err = x.canMail(ctx); err != nil {
 				return answer{}, err
 			}
+			f.OtherWays = f.OtherWays || x.issuerName() != ""
 		}
 	} else {
 		name, f.Refusal = cmp.Or(after.template, p.template), after.refusal
