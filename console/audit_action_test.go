@@ -53,7 +53,7 @@ func TestEveryActionHasWords(t *testing.T) {
 				if !isLiteral || literal.Kind != token.STRING {
 					continue
 				}
-				if action, err := strconv.Unquote(literal.Value); err == nil && isAction.MatchString(action) {
+				if action, err := strconv.Unquote(literal.Value); err == nil && action != platformSubject && isAction.MatchString(action) {
 					audited[action] = true
 				}
 			}
@@ -73,7 +73,10 @@ func TestEveryActionHasWords(t *testing.T) {
 	}
 }
 
-var isAction = regexp.MustCompile(`^[a-z][a-z_-]*\.[a-z_-]+$`)
+// platformSubject is what an entry about no company and nobody is about.
+const platformSubject = "platform"
+
+var isAction = regexp.MustCompile(`^[a-z][a-z_-]*(\.[a-z_-]+)?$`)
 
 // TestChangesAreReadable checks how the log shows amounts, times, ids, states and lists, and that the API and the file
 // have them as they are stored.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -175,7 +176,7 @@ func TestServeWithConsole(t *testing.T) {
 	// The API answers under its own prefix alone, and a session opens nothing of it.
 	status, _, _ = ada.visit(origin + prefix + "/events")
 	ok.Equal(status, http.StatusUnauthorized)
-	status, _, _ = ada.visit(origin + prefix + "/account")
+	status, _, _ = ada.visit(origin + prefix + "/events")
 	ok.Equal(status, http.StatusTooManyRequests)
 
 	_, named := sh.serve("--web-origin", "https://tickets.example")
@@ -183,6 +184,45 @@ func TestServeWithConsole(t *testing.T) {
 	ok.Equal(status, http.StatusMisdirectedRequest)
 	status, _ = get(t, named+prefix+"/events")
 	ok.Equal(status, http.StatusUnauthorized)
+}
+
+// No path of /api/v2 is served below the prefix of the public API, not even to a key, and no path of the public API below
+// /api/v2, not even to an administrator. The paths are those of docs/console.md and of openapi.json.
+func TestPlanesDoNotServeEachOther(t *testing.T) {
+	t.Parallel()
+	leftOut(t)
+	ok := is.New(t)
+	docs, err := os.ReadFile("../../docs/console.md")
+	ok.NoErr(err)
+	internal := regexp.MustCompile("`(GET|POST) /api/v2(/[^`]+)`").FindAllStringSubmatch(string(docs), -1)
+	ok.True(len(internal) > 100)
+	sh := newShell(t)
+	sh.object("migrate")
+	sold := sh.openShop()
+	added := sh.object("staff", "add", "--email", "ada@example.com", "--name", "Ada Obi", "--role", "ADMINISTRATOR")
+	_, token, _ := strings.Cut(added["link"].(string), "#")
+	_, origin := sh.serve("--rate-limit", "0")
+	named := strings.NewReplacer("{companyId}", sold.companyID, "{eventId}", sold.eventID)
+	for _, route := range internal {
+		status, _ := send(t, route[1], origin+prefix+named.Replace(route[2]), sold.key, "", "")
+		ok.Equal(status, http.StatusNotFound) // route
+	}
+	status, text := get(t, origin+prefix+"/openapi.json")
+	ok.Equal(status, http.StatusOK)
+	var document struct {
+		Paths map[string]map[string]any `json:"paths"`
+	}
+	ok.NoErr(json.Unmarshal([]byte(text), &document))
+	ok.True(len(document.Paths) > 5)
+	ada := newVisitor(t)
+	status, _, _ = ada.signIn(origin + "/sign-in/link#" + token)
+	ok.Equal(status, http.StatusOK)
+	for path, methods := range document.Paths {
+		for method := range methods {
+			status, _, _ = ada.do(strings.ToUpper(method), origin+"/api/v2"+named.Replace(path), nil)
+			ok.Equal(status, http.StatusNotFound) // path, method
+		}
+	}
 }
 
 // Without the console its paths are unknown to the API. A server that would serve it over plain HTTP says so.
