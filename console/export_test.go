@@ -19,6 +19,7 @@ type Route struct {
 	Grants      []ticketing.Grant
 	Recent      bool
 	Document    bool // a page that is a document of its own
+	Query       []string
 }
 
 // Acts returns the table of acts.
@@ -54,12 +55,29 @@ func Steps() []string {
 func Pages() []Route {
 	var all []Route
 	for _, p := range pages() {
-		all = append(all, Route{
-			Path: p.path, Company: p.scope == scopeCompany, Platform: p.scope == scopePlatform, Permissions: p.permissions,
-			Grants: p.grants, Document: p.document,
-		})
+		all = append(all, routeOf(p))
 	}
 	return all
+}
+
+// Streams returns the streams of the pages that update by themselves.
+func Streams() []Route {
+	var all []Route
+	for _, p := range pages() {
+		if len(p.live) > 0 {
+			stream := routeOf(p)
+			stream.Path += streamPath
+			all = append(all, stream)
+		}
+	}
+	return all
+}
+
+func routeOf(p page) Route {
+	return Route{
+		Path: p.path, Company: p.scope == scopeCompany, Platform: p.scope == scopePlatform, Permissions: p.permissions,
+		Grants: p.grants, Document: p.document, Query: p.query,
+	}
 }
 
 // CSV returns the text of rows in a download.

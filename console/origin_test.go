@@ -71,3 +71,22 @@ func TestCookieOfHTTPSIsOfThisHostAlone(t *testing.T) {
 	ok.Equal(cookie.Path, "/")
 	ok.Equal(in.Header().Get("Strict-Transport-Security"), "max-age=63072000")
 }
+
+// TestLocalhostOverHTTPSIsNotPinned checks that a developer's localhost gets no Strict-Transport-Security: the header
+// would bind every other server of that machine.
+func TestLocalhostOverHTTPSIsNotPinned(t *testing.T) {
+	t.Parallel()
+	for origin, want := range map[string]string{
+		"https://localhost:8443": "", "https://127.0.0.1:8443": "", "https://[::1]:8443": "",
+		"https://tickets.example.com": "max-age=63072000",
+	} {
+		s := newSite(t, func(c *console.Config) { c.WebOrigin = origin })
+		for _, path := range []string{"/sign-in", "/account", "/console/console.css", "/api/v2/account"} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+			_, r.Host, _ = strings.Cut(origin, "://")
+			s.handler.ServeHTTP(w, r)
+			is.New(t).True(w.Code != http.StatusMisdirectedRequest)            // origin, path
+			is.New(t).Equal(w.Header().Get("Strict-Transport-Security"), want) // origin, path
+		}
+	}
+}

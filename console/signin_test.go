@@ -70,6 +70,67 @@ func TestCodeCountsOnlyInTheBrowserThatAskedForIt(t *testing.T) {
 	ok.Equal(s.post(t, "first", "/sign-in/code", "code", code).StatusCode, http.StatusSeeOther)
 }
 
+// TestPlantedSessionIsWorthNothingAfterTheSignIn signs in over a cookie that somebody else knows: one of their own
+// session, and one of no session. Neither becomes the person's, and the planted session ends.
+func TestPlantedSessionIsWorthNothingAfterTheSignIn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		planted func(*testing.T, *site) string
+	}{
+		{"session of the attacker", func(t *testing.T, s *site) string {
+			t.Helper()
+			return s.clients[stranger].Jar.Cookies(s.address(t))[0].Value
+		}},
+		{"secret of no session", func(t *testing.T, s *site) string {
+			t.Helper()
+			known := s.clients[stranger].Jar.Cookies(s.address(t))[0].Value
+			s.post(t, stranger, "/account/sign-out")
+			return known
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ok, s := is.New(t), newSite(t)
+			planted := []*http.Cookie{{Name: "ticketing", Value: tt.planted(t, s), Path: "/"}}
+			s.clients["victim"], s.clients["attacker"] = s.newClient(t), s.newClient(t)
+			s.clients["victim"].Jar.SetCookies(s.address(t), planted)
+			s.clients["attacker"].Jar.SetCookies(s.address(t), planted)
+			link, err := s.Accounts().CreateLink(t.Context(), ticketing.LinkParams{UserID: s.users[owner], Actor: "test"})
+			ok.NoErr(err)
+			ok.Equal(s.post(t, "victim", "/sign-in/link", "token", link.Token).StatusCode, http.StatusSeeOther)
+			ok.True(s.get(t, "victim", "/account").has(address(owner)))
+			ok.True(s.clients["victim"].Jar.Cookies(s.address(t))[0].Value != planted[0].Value)
+			ok.Equal(s.get(t, "attacker", "/account").StatusCode, http.StatusSeeOther)
+			ok.Equal(s.get(t, "attacker", "/api/v2/account").code(t), "SIGN_IN_REQUIRED")
+		})
+	}
+}
+
+// TestCodeHasFiveTries enters wrong codes until the right one is refused as well.
+func TestCodeHasFiveTries(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	enter := func(code string) page { return s.post(t, "somebody", "/sign-in/code", "code", code) }
+	right := func() string {
+		return codeInMail.FindStringSubmatch(s.askForCode(t, "somebody", address(owner), "").Text)[1]
+	}
+	code := right()
+	for range 4 {
+		ok.Equal(enter("0000-0000").StatusCode, http.StatusUnauthorized)
+	}
+	ok.Equal(enter(code).StatusCode, http.StatusSeeOther) // the fifth try
+
+	code = right()
+	for range 5 {
+		ok.Equal(enter("0000-0000").StatusCode, http.StatusUnauthorized)
+	}
+	sixth := enter(code)
+	ok.Equal(sixth.StatusCode, http.StatusUnauthorized)
+	ok.True(sixth.has("Enter your code"))
+	ok.Equal(s.get(t, "somebody", "/account").StatusCode, http.StatusSeeOther) // nobody is signed in
+}
+
 func TestUnknownAddressGetsTheSameAnswerAndNoMail(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
