@@ -10,15 +10,20 @@ import (
 // in the future, or a week or more ago, is shown as the moment alone.
 func agoFunc(clock func() time.Time) func(any) template.HTML {
 	return func(value any) template.HTML {
-		at := timeOf(value)
-		words := formatAgo(at, clock())
-		if words == "" {
-			return formatMoment(value)
-		}
-		const when = `<span class="when"><span data-ago="%s">%s</span> <span class="fine">%s</span></span>`
-		//nolint:gosec // The words hold no markup.
-		return template.HTML(fmt.Sprintf(when, at.UTC().Format(time.RFC3339), words, formatMoment(value)))
+		return showAgo(value, clock(), shownZone())
 	}
+}
+
+// showAgo returns how long before now a time was, with the moment in a zone below it.
+func showAgo(value any, now time.Time, zone *time.Location) template.HTML {
+	at, moment := timeOf(value), showMoment(value, zone)
+	words := formatAgo(at, now)
+	if words == "" {
+		return moment
+	}
+	const when = `<span class="when"><span data-ago="%s">%s</span> <span class="fine">%s</span></span>`
+	//nolint:gosec // The words hold no markup.
+	return template.HTML(fmt.Sprintf(when, at.UTC().Format(time.RFC3339), words, moment))
 }
 
 // formatAgo returns how long before now a time was, such as "3 min ago", and "" where only the moment is shown. The

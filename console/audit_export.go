@@ -19,12 +19,12 @@ func auditExports() []export {
 	columns := []string{"at", "actor", "name", "email", "action", "subject", "changes"}
 	return []export{{
 		name: "audit.export", scope: scopeCompany, page: auditPath, permission: ticketing.PermissionAuditRead,
-		recent: true, file: "audit.csv", columns: columns, filter: auditFilters(), open: exportAudit,
+		recent: true, file: "audit.csv", columns: columns, filter: withZone(auditFilters()), open: exportAudit,
 		record: recordAuditExport,
 	}, {
 		name: "platform_audit.export", scope: scopePlatform, page: platformAuditPath,
 		permission: ticketing.PermissionTenantRead, recent: true, file: "platform-audit.csv",
-		columns: append([]string{"companyId", "company"}, columns...), filter: auditFilters(), open: exportPlatformAudit,
+		columns: append([]string{"companyId", "company"}, columns...), filter: withZone(auditFilters()), open: exportPlatformAudit,
 		record: recordAuditExport,
 	}}
 }

@@ -66,22 +66,6 @@ func (c *call) queryID(name string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// queryTime reads a member of the query that is a date or a time, and the zero time if it was not sent.
-func (c *call) queryTime(name string) (time.Time, error) {
-	text := c.query(name)
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		at, err = parseLocal(text)
-	}
-	if err != nil {
-		return time.Time{}, ticketing.Invalid(ticketing.Violation{Message: name + ": " + err.Error()})
-	}
-	return at.UTC(), nil
-}
-
 // may reports whether the person may do an act here. The service checks it again.
 func (c *call) may(a *act) bool { return c.allow(a) == nil }
 

@@ -2,7 +2,6 @@ package console
 
 import (
 	"strings"
-	"time"
 
 	"github.com/floatgate/ticketing"
 )
@@ -16,18 +15,6 @@ func (l itemList[T]) MarshalJSON() ([]byte, error) {
 		return []byte("[]"), nil
 	}
 	return encode(l.Items)
-}
-
-// period reads the members since and until of the query. If until is a day, all of that day is included.
-func (c *call) period() (since, until time.Time, err error) {
-	if since, err = c.queryTime("since"); err != nil {
-		return since, until, err
-	}
-	until, err = c.queryTime("until")
-	if err == nil && len(c.query("until")) == len(time.DateOnly) {
-		until = until.AddDate(0, 0, 1)
-	}
-	return since, until, err
 }
 
 // asPeriod renames the members of a refused period to since and until. The service calls them from and to.

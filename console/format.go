@@ -78,17 +78,24 @@ func timeOf(value any) time.Time {
 }
 
 // formatDate returns the HTML of a day, such as "23 Nov 2026".
-func formatDate(value any) template.HTML { return timeElement(timeOf(value), "2 Jan 2006") }
+func formatDate(value any) template.HTML {
+	return timeElement(timeOf(value), "2 Jan 2006", shownZone())
+}
 
 // formatMoment returns the HTML of a moment, such as "23 Nov 2026, 14:30".
-func formatMoment(value any) template.HTML { return timeElement(timeOf(value), "2 Jan 2006, 15:04") }
+func formatMoment(value any) template.HTML { return showMoment(value, shownZone()) }
 
-// timeElement returns the HTML element of a time in the zone of the pages. The zero time is a dash.
-func timeElement(at time.Time, layout string) template.HTML {
+// showMoment returns the HTML of a moment in a zone.
+func showMoment(value any, zone *time.Location) template.HTML {
+	return timeElement(timeOf(value), "2 Jan 2006, 15:04", zone)
+}
+
+// timeElement returns the HTML element of a time in a zone. The zero time is a dash.
+func timeElement(at time.Time, layout string, zone *time.Location) template.HTML {
 	if at.IsZero() {
 		return `<span class="none">–</span>`
 	}
-	local := at.In(shownZone())
+	local := at.In(zone)
 	//nolint:gosec // The layouts of a time hold no HTML.
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, at.UTC().Format(time.RFC3339),
 		local.Format("Monday, 2 January 2006, 15:04:05 MST"), local.Format(layout)))

@@ -35,6 +35,7 @@ type frame struct {
 	Live       string // the path of the page's stream; empty: the page does not update by itself
 
 	refused *refused
+	zone    *time.Location // of times; nil until it is known
 }
 
 func (f *frame) nameCompany() {

@@ -27,7 +27,7 @@ func ledgerActs() []act {
 			columns: []string{
 				"at", "wallet", "seq", "kind", "amount", "balanceBefore", "balanceAfter", "subject", "reference",
 			},
-			filter: ledgerFilters(), open: exportMovements, record: recordMovementExport,
+			filter: withZone(ledgerFilters()), open: exportMovements, record: recordMovementExport,
 		}.act(),
 		newAct(statement, readStatement, exportStatement),
 		newAct(bundle, noMembers, exportBundle),
@@ -61,7 +61,9 @@ func recordMovementExport(ctx context.Context, c *call) error {
 
 // readStatement reads the period of a statement, as the query of a page has it.
 func readStatement(m *members) map[string]string {
-	return map[string]string{"since": m.optionalText("since"), "until": m.optionalText("until")}
+	return map[string]string{
+		"since": m.optionalText("since"), "until": m.optionalText("until"), zoneQuery: m.optionalText(zoneQuery),
+	}
 }
 
 // errRead stops a statement after its first line.

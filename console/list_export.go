@@ -56,13 +56,13 @@ func listExports() []export {
 			"id name status grants predecessorId createdAt lastUsedAt revokedAt"),
 		with(of(ticketing.ExportedDeliveries, deliveriesPath, ticketing.PermissionWebhookRead, false), exportDeliveries,
 			"id event eventId endpointId url status attempts lastHttpStatus lastError createdAt nextAttemptAt finishedAt "+
-				"replayOf", deliveryFilterNames()...),
+				"replayOf", withZone(deliveryFilterNames())...),
 		with(of(ticketing.ExportedSettlements, settlementsPath, ticketing.PermissionSettlementRead, false),
 			exportSettlements, "id amount status bankAccountLast4 requestedAt decidedAt reason"),
 		with(of(ticketing.ExportedMembers, membersPath, ticketing.PermissionMemberRead, recent), exportMembers,
 			"userId name email role createdAt lastSeenAt"),
 		with(of(ticketing.ExportedMails, mailPath, ticketing.PermissionNotificationRead, false), exportMails,
-			"orderId copy kind status elsewhere attempts lastError createdAt nextAttemptAt sentAt", mailFilters()...),
+			"orderId copy kind status elsewhere attempts lastError createdAt nextAttemptAt sentAt", withZone(mailFilters())...),
 		with(of(ticketing.ExportedCommission, commissionPath, ticketing.PermissionWalletRead, false), exportCommission,
 			"id effectiveFrom state value unit createdAt"),
 		inventory,
@@ -80,7 +80,7 @@ func listExports() []export {
 		ofPlatform(with(of(ticketing.ExportedBooks, booksPath, ticketing.PermissionWalletRead, false), exportBooks,
 			"companyId company verifiedAt ok problems movements")),
 		ofPlatform(with(of(ticketing.ExportedMoney, platformMoneyPath, ticketing.PermissionWalletRead, recent), exportMoney,
-			strings.Join(moneyColumns(), " "))),
+			strings.Join(moneyColumns(), " "), moneyFilters()...)),
 	}
 }
 

@@ -87,12 +87,12 @@ func exportBooks(_ context.Context, c *call) (rowPages, error) {
 
 // exportMoney returns the companies that sold most, like their page. Its last lines say what is missing.
 func exportMoney(_ context.Context, c *call) (rowPages, error) {
+	covered, err := moneyPeriod(c)
+	if err != nil {
+		return nil, err
+	}
+	filter := covered.filter()
 	return func(ctx context.Context, _ string) ([][]string, string, error) {
-		month, err := moneyPeriod(c)
-		if err != nil {
-			return nil, "", err
-		}
-		filter := month.filter()
 		sold, err := c.operator.PlatformSales(ctx, filter, ticketing.MaxPageLimit)
 		from, to := filter.From.Format(time.RFC3339), filter.To.Format(time.RFC3339)
 		rows := rowsOfAll(sold.Companies, func(one ticketing.CompanySales) []string {

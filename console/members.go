@@ -223,15 +223,15 @@ func (m *members) parseTime(text string) (time.Time, error) {
 		return at.UTC(), nil
 	}
 	if m.object == nil {
-		return parseLocal(text)
+		return parseLocal(text, shownZone())
 	}
 	return time.Time{}, errors.New("must be a time such as 2026-11-23T14:30:00Z")
 }
 
-// parseLocal parses the value of an input of a date, or of a date and time, in the zone that the pages show.
-func parseLocal(text string) (time.Time, error) {
+// parseLocal parses the value of an input of a date, or of a date and time, in a zone.
+func parseLocal(text string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.DateOnly} {
-		if at, err := time.ParseInLocation(layout, text, shownZone()); err == nil {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
 			return at.UTC(), nil
 		}
 	}

@@ -19,7 +19,7 @@ func auditPages() []page {
 		group: groupCompany,
 		path:  auditPath, scope: scopeCompany, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionAuditRead}, template: "audit.html",
-		query: append([]string{"cursor"}, auditFilters()...), load: loadAudit,
+		query: append([]string{"cursor"}, withZone(auditFilters())...), load: loadAudit,
 		live: []ticketing.WatchTopic{ticketing.WatchAudit},
 	}}
 }
@@ -88,10 +88,7 @@ func loadAudit(ctx context.Context, c *call) (view, error) {
 	}
 	shown := auditList{
 		Filtered: isFiltered(c, auditFilters()...),
-		Filters: []field{
-			typedFilter(c, "actor", "Who (email)", "text"), actionFilter(c, false),
-			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
-		},
+		Filters:  append([]field{typedFilter(c, "actor", "Who (email)", "text"), actionFilter(c, false)}, dayFilters(c)...),
 	}
 	if shown.Items, err = nameActs(ctx, c, found.Items); err != nil {
 		return view{}, err

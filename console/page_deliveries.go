@@ -65,15 +65,13 @@ func deliveryFilters(ctx context.Context, c *call) ([]field, error) {
 	for _, event := range ticketing.WebhookEventTypes() {
 		types = append(types, option{Value: string(event), Label: string(event)})
 	}
-	return []field{
+	return append([]field{
 		chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "FAILED", Label: "Failed"},
 			option{Value: "PENDING", Label: "Pending"}, option{Value: "SUCCEEDED", Label: "Succeeded"},
 			option{Value: "CANCELLED", Label: "Cancelled"}),
 		chosenFilter(c, "type", "Event", types...),
 		chosenFilter(c, "endpointId", "Endpoint", choices...),
-		typedFilter(c, "since", "From", "date"),
-		typedFilter(c, "until", "To", "date"),
-	}, nil
+	}, dayFilters(c)...), nil
 }
 
 // cut returns the beginning of a text, of at most n characters.

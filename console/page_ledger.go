@@ -17,7 +17,7 @@ func moneyPages() []page {
 		group: groupMoney,
 		path:  ledgerPath, scope: scopeCompany, title: "Ledger", nav: "Ledger", icon: "book",
 		permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "ledger.html",
-		query: append([]string{"cursor"}, ledgerFilters()...), load: loadLedger,
+		query: append([]string{"cursor"}, withZone(ledgerFilters())...), load: loadLedger,
 		live: []ticketing.WatchTopic{ticketing.WatchMoney},
 	}}
 }
@@ -91,13 +91,11 @@ func loadLedger(ctx context.Context, c *call) (view, error) {
 	}
 	shown := ledgerList{
 		Wallet: filter.Wallet, Filtered: isFiltered(c, ledgerFilters()[1:]...),
-		Filters: []field{
+		Filters: slices.Concat([]field{
 			chosenFilter(c, "wallet", "Wallet", option{Value: string(ledger.Float), Label: "Float"},
 				option{Value: string(ledger.Earnings), Label: "Earnings"}),
 			chosenFilter(c, "kind", "Kind", kinds...),
-			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
-			typedFilter(c, "reference", "Reference", "search"),
-		},
+		}, dayFilters(c), []field{typedFilter(c, "reference", "Reference", "search")}),
 	}
 	shown.Items = make([]shownMovement, len(found.Items))
 	for i, movement := range found.Items {

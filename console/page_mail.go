@@ -24,7 +24,7 @@ func mailPages() []page {
 		{
 			group: groupSelling,
 			path:  mailPath, scope: scopeCompany, title: "Ticket mail", nav: "Mail", icon: "mail", permissions: read,
-			template: "mail.html", query: append([]string{"cursor"}, mailFilters()...), load: loadMail,
+			template: "mail.html", query: append([]string{"cursor"}, withZone(mailFilters())...), load: loadMail,
 		},
 		{
 			path: orderMailPath, scope: scopeCompany, title: "Mail for an order", permissions: read,
@@ -89,12 +89,11 @@ func loadMail(ctx context.Context, c *call) (view, error) {
 	}
 	data := mailList{
 		Filtered: isFiltered(c, mailFilters()...),
-		Filters: []field{
+		Filters: append([]field{
 			chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "FAILED", Label: "Failed"},
 				option{Value: "PENDING", Label: "Pending"}, option{Value: "SENT", Label: "Sent"},
 				option{Value: "CANCELLED", Label: "Cancelled"}),
-			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
-		},
+		}, dayFilters(c)...),
 	}
 	data.Items, _ = shown.data.([]ticketing.Notification)
 	if !data.Filtered && c.query("cursor") == "" && !c.exchange.api {

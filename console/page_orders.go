@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -22,8 +23,9 @@ func orderPages() []page {
 		{
 			group: groupSelling,
 			path:  ordersPath, scope: scopeCompany, title: "Orders", nav: "Orders", icon: "ticket", permissions: read,
-			template: "orders.html", query: append([]string{"cursor", "q"}, orderFilters()...), load: loadOrders,
-			live: []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchAudit},
+			template: "orders.html", load: loadOrders,
+			query: append([]string{"cursor", "q", eventNameQuery}, withZone(orderFilters())...),
+			live:  []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchAudit},
 		},
 		{
 			path: orderPath, scope: scopeCompany, title: "Order", permissions: read, template: "order.html",
@@ -59,7 +61,9 @@ func (o shownOrder) Confirmed() bool { return o.Status == ticketing.OrderConfirm
 type orderList struct {
 	itemList[shownOrder]
 
+	Events   eventChoice
 	Filters  []field
+	Exported []field // the filters of the file
 	Filtered bool
 	Search   field
 	Missing  bool // nothing has the id or the code that was searched for
@@ -87,13 +91,23 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 		return view{}, err
 	}
 	search.PageParams = c.paging()
-	found, err := c.operator.ListOrders(ctx, c.companyID, search)
+	var found ticketing.Page[ticketing.OrderDetail]
+	var events eventChoice
+	err = together(ctx, func(ctx context.Context) (err error) {
+		found, err = c.operator.ListOrders(ctx, c.companyID, search)
+		return asPeriod(err)
+	}, func(ctx context.Context) (err error) {
+		if !c.exchange.api { // The JSON has the orders alone.
+			events, err = loadEventChoice(ctx, c, search.EventID)
+		}
+		return err
+	})
 	if err != nil {
-		return view{}, asPeriod(err)
+		return view{}, err
 	}
 	// New orders do not change a later page.
 	return view{
-		data: newOrderList(c, found.Items), paged: true, next: found.NextCursor, still: c.query("cursor") != "",
+		data: newOrderList(c, found.Items, events), paged: true, next: found.NextCursor, still: c.query("cursor") != "",
 	}, nil
 }
 
@@ -103,15 +117,15 @@ func findOrder(ctx context.Context, c *call, text string) (view, error) {
 	switch {
 	case err == nil:
 		return view{
-			data: newOrderList(c, []ticketing.OrderDetail{found}), paged: true,
+			data: newOrderList(c, []ticketing.OrderDetail{found}, eventChoice{}), paged: true,
 			location: c.fill(orderPath, []any{"orderId", found.ID}),
 		}, nil
 	case errors.Is(err, ticketing.CodeNotFound):
-		list := newOrderList(c, nil)
+		list := newOrderList(c, nil, eventChoice{})
 		list.Missing = true
 		return view{data: list, paged: true, still: true}, nil
 	case errors.Is(err, ticketing.CodeInvalidRequest) && !c.exchange.api:
-		list := newOrderList(c, nil)
+		list := newOrderList(c, nil, eventChoice{})
 		list.Search.Violation = "Type or scan a whole order id, ticket id or ticket code."
 		return view{data: list, paged: true, still: true}, nil
 	}
@@ -119,26 +133,18 @@ func findOrder(ctx context.Context, c *call, text string) (view, error) {
 }
 
 // newOrderList returns a page of the list with its filters.
-func newOrderList(c *call, items []ticketing.OrderDetail) orderList {
-	events := []option{{Label: "All events"}}
-	if id := c.query("event"); id != "" {
-		title := "Event " + formatShort(id)
-		if len(items) > 0 {
-			title = items[0].EventTitle
-		}
-		events = append(events, option{Value: id, Label: cut(title, 60)})
-	}
+func newOrderList(c *call, items []ticketing.OrderDetail, events eventChoice) orderList {
 	list := orderList{
-		Filtered: isFiltered(c, orderFilters()...),
-		Filters: []field{
-			chosenFilter(c, "event", "Event", events...),
+		Filtered: isFiltered(c, append(orderFilters(), eventNameQuery)...), Events: events,
+		Exported: append([]field{
+			events.field,
 			chosenFilter(c, "status", "Status", option{Label: "All"}, option{Value: "CONFIRMED", Label: "Confirmed"},
 				option{Value: "REFUNDED", Label: "Refunded"}, option{Value: "CANCELLED", Label: "Cancelled"}),
 			typedFilter(c, "email", "Buyer's email", "text"),
-			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
-		},
+		}, dayFilters(c)...),
 		Search: typedFilter(c, "q", "Order id, ticket id or ticket code", "text"),
 	}
+	list.Filters = append(slices.Clone(list.Exported), typedFilter(c, eventNameQuery, "Event name", "search"))
 	list.Items = showOrders(items)
 	return list
 }
@@ -160,7 +166,10 @@ func ownOrderDetail(ctx context.Context, c *call) (ticketing.OrderDetail, error)
 	return order, err
 }
 
-// EventOrders returns the address of the list of an event's orders.
+// EventOrders returns the address of the list of an event's orders, and "" for a person who may not see it.
 func (f *frame) EventOrders(eventID uuid.UUID) string {
+	if f.Reach(ordersPath) == "" {
+		return ""
+	}
 	return f.Path(ordersPath) + "?event=" + eventID.String()
 }

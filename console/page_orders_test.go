@@ -219,3 +219,21 @@ func TestOrderIsCancelledWithoutMoney(t *testing.T) {
 	ok.Equal(s.books.Wallets(t).Float, before.Float-150_00)
 	ok.True(s.get(t, chief, orders+"/"+second.ID.String()).has("Confirmed"))
 }
+
+// TestOrdersAndEventsLeadToEachOther holds that the filter of orders has the events to choose from, and finds others by
+// the beginning of their names, and that an event and its orders link to each other.
+func TestOrdersAndEventsLeadToEachOther(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	order, second := s.sell(t), s.books.Event(t)
+	page := s.get(t, viewer, orders)
+	for _, event := range []ticketing.Event{s.event, second} {
+		ok.True(page.has(`<option value="` + event.ID.String() + `">`)) // event
+	}
+	of := "/business/" + s.company.String()
+	found := s.get(t, viewer, orders+"?status=CONFIRMED&eventName="+url.QueryEscape(s.event.Title[:4]))
+	ok.True(found.has(`href="` + of + "/orders?event=" + s.event.ID.String() + `&amp;status=CONFIRMED"`))
+	ok.True(s.get(t, viewer, orders+"?eventName=Nothing").has("No event has a name that begins with"))
+	ok.True(s.get(t, viewer, s.at()).has(`href="` + of + "/orders?event=" + s.event.ID.String() + `"`))
+	ok.True(s.get(t, viewer, orders+"/"+order.ID.String()).has(`href="` + of + "/events/" + s.event.ID.String() + `"`))
+}

@@ -16,7 +16,7 @@ func platformAuditPages() []page {
 		group: groupRecords, bar: true,
 		path: platformAuditPath, scope: scopePlatform, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-audit.html",
-		query: append([]string{"cursor"}, auditFilters()...), load: loadPlatformAudit,
+		query: append([]string{"cursor"}, withZone(auditFilters())...), load: loadPlatformAudit,
 	}}
 }
 
@@ -58,10 +58,7 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 	}
 	shown := platformAuditList{
 		Filtered: isFiltered(c, auditFilters()...),
-		Filters: []field{
-			typedFilter(c, "actor", "Who (email)", "text"), actionFilter(c, true),
-			typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"),
-		},
+		Filters:  append([]field{typedFilter(c, "actor", "Who (email)", "text"), actionFilter(c, true)}, dayFilters(c)...),
 	}
 	for _, one := range acts {
 		act := platformAct{shownAct: one}

@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
-	"time"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing"
 )
@@ -15,39 +17,64 @@ func platformMoneyPages() []page {
 	return []page{{
 		path: platformMoneyPath, scope: scopePlatform, title: "Money", nav: "Money", icon: "chart",
 		permissions: companyReads(ticketing.PermissionWalletRead), template: "platform-money.html",
-		load: loadPlatformMoney,
+		query: moneyFilters(), load: loadPlatformMoney,
 	}}
 }
 
-// platformMoney is what all companies sold in 30 days, and what those that sold most hold now.
+// moneyFilters returns the members of the query that select a period.
+func moneyFilters() []string { return withZone([]string{"interval", "since", "until"}) }
+
+// platformMoney is what all companies sold in a period, and what those that sold most hold now.
 type platformMoney struct {
 	ticketing.PlatformSales
 
-	Chart chart `json:"-"`
+	Zone     string  `json:"-"`
+	Period   string  `json:"-"` // in words
+	Filters  []field `json:"-"`
+	Filtered bool    `json:"-"`
+	Chart    chart   `json:"-"`
 }
 
 // loadPlatformMoney reads all companies together: the number of queries does not grow with their number.
 func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
-	month, err := moneyPeriod(c)
+	covered, err := moneyPeriod(c)
 	if err != nil {
 		return view{}, err
 	}
-	sold, err := c.operator.PlatformSales(ctx, month.filter(), ticketing.MaxPageLimit)
+	sold, err := c.operator.PlatformSales(ctx, covered.filter(), ticketing.MaxPageLimit)
 	if err != nil {
 		return view{}, err
 	}
-	shown := platformMoney{PlatformSales: sold}
-	shown.Chart = month.salesChart(ticketing.SalesReport{Items: sold.Items, Total: sold.Total})
+	shown := platformMoney{
+		PlatformSales: sold, Zone: covered.zone.String(), Period: "in the last 30 days, including today",
+		Filters: append([]field{intervalFilter(c)}, dayFilters(c)...), Filtered: isFiltered(c, moneyFilters()...),
+	}
+	if isFiltered(c, "interval", "since", "until") {
+		const layout = "2 January 2006"
+		first, last := covered.from().In(covered.zone), covered.end.Add(-1).In(covered.zone)
+		if shown.Period = "on " + first.Format(layout); dayOf(first) != dayOf(last) {
+			shown.Period = "from " + first.Format(layout) + " to " + last.Format(layout)
+		}
+	}
+	shown.Chart = covered.salesChart(ticketing.SalesReport{Items: sold.Items, Total: sold.Total})
 	shown.Chart.Empty = "Gross sales of all companies appear here."
 	return view{data: shown}, nil
 }
 
-// moneyPeriod returns the last 30 days, with today.
+// moneyPeriod reads the period of the query.
 func moneyPeriod(c *call) (period, error) {
-	zone, err := time.LoadLocation(homeZone)
+	zone, err := c.queryZone()
 	if err != nil {
 		return period{}, err
 	}
-	today := c.now.In(zone)
-	return newPeriod(today.AddDate(0, 0, 1-reportDays), today, false), nil
+	return c.reportPeriod(zone)
+}
+
+// ReportOf returns the address of the report of a company, of the same period as this page.
+func (f *frame) ReportOf(companyID uuid.UUID) string {
+	path := f.Path(reportsPath, "companyId", companyID)
+	if _, query, ok := strings.Cut(f.With(), "?"); ok {
+		path += "?" + query
+	}
+	return path
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -14,8 +13,6 @@ import (
 const (
 	reportsPath = "/business/{companyId}/reports"
 
-	// homeZone is the zone of the pages, by its name.
-	homeZone = "Africa/Lagos"
 	// reportDays is how many days a report covers by default, including today.
 	reportDays = 30
 )
@@ -31,7 +28,7 @@ func reportsPage() page {
 }
 
 // reportFilters returns the members of the query that select what a report covers.
-func reportFilters() []string { return []string{"interval", "event", "since", "until", "tz"} }
+func reportFilters() []string { return withZone([]string{"interval", "event", "since", "until"}) }
 
 // report is what the page shows.
 type report struct {
@@ -105,10 +102,7 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 	if eventID != uuid.Nil {
 		shown.Event = events.field.chosen()
 	}
-	shown.Exported = []field{
-		chosenFilter(c, "interval", "By", option{Value: "", Label: "Day"}, option{Value: "HOUR", Label: "Hour"}),
-		typedFilter(c, "since", "From", "date"), typedFilter(c, "until", "To", "date"), zoneFilter(c), events.field,
-	}
+	shown.Exported = slices.Concat([]field{intervalFilter(c)}, dayFilters(c), []field{events.field})
 	shown.Filters = append(slices.Clone(shown.Exported), typedFilter(c, eventNameQuery, "Event name", "search"))
 	shown.Charts = []chart{period.salesChart(shown.Sales), period.admissionsChart(shown.Sales)}
 	if shown.Float != nil {
@@ -117,33 +111,9 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 	return view{data: shown}, nil
 }
 
-// queryZone reads the zone whose days and hours a page shows.
-func (c *call) queryZone() (*time.Location, error) {
-	name := cmp.Or(c.query("tz"), homeZone)
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
-		return nil, invalid("tz: must be the name of a time zone, such as " + homeZone)
-	}
-	return zone, nil
-}
-
-// zoneFilter returns the choice of a zone. A zone of the query that is missing from it is added.
-func zoneFilter(c *call) field {
-	zones := []option{{Value: "", Label: "Lagos"}}
-	for _, name := range []string{
-		"UTC", "Africa/Accra", "Africa/Cairo", "Africa/Johannesburg", "Africa/Nairobi", "America/New_York",
-		"America/Los_Angeles", "Asia/Dubai", "Asia/Kolkata", "Europe/Berlin", "Europe/London",
-	} {
-		zones = append(zones, option{Value: name, Label: name})
-	}
-	chosen := chosenFilter(c, "tz", "Time zone", zones...)
-	for _, one := range chosen.Options {
-		if one.Chosen {
-			return chosen
-		}
-	}
-	chosen.Options = append(chosen.Options, option{Value: chosen.Value, Label: chosen.Value, Chosen: true})
-	return chosen
+// intervalFilter returns the choice of how long an interval of a report is.
+func intervalFilter(c *call) field {
+	return chosenFilter(c, "interval", "By", option{Value: "", Label: "Day"}, option{Value: "HOUR", Label: "Hour"})
 }
 
 // reportPeriod reads the period of a report: days of the zone, including the last one, without days in the future.

@@ -177,3 +177,44 @@ func TestPlatformSeesTheMoneyOfAllCompanies(t *testing.T) {
 	ok.Equal(data.Total.Gross, data.Companies[0].Sales.Gross+data.Companies[1].Sales.Gross)
 	ok.True(!data.HasMore && !data.Counting)
 }
+
+// TestPlatformMoneyHasAPeriod sells in two hours of a day that is over: the page, its file and the links to reports are
+// of the period, interval and zone that were chosen.
+func TestPlatformMoneyHasAPeriod(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	const money = "/platform/money"
+	kolkata, err := time.LoadLocation("Asia/Kolkata")
+	ok.NoErr(err)
+	midnight := s.books.Clock.Now().In(kolkata).AddDate(0, 0, 2).Truncate(time.Hour)
+	midnight = time.Date(midnight.Year(), midnight.Month(), midnight.Day(), 0, 0, 0, 0, kolkata)
+	for _, after := range []time.Duration{time.Minute, 3*time.Hour + time.Minute, 24*time.Hour + time.Minute} {
+		s.advanceTo(t, midnight.Add(after))
+		s.sell(t)
+		s.count(t)
+	}
+	s.books.Clock.Advance(72 * time.Hour)
+	s.signIn(t, chief)
+	day := midnight.Format(time.DateOnly)
+	query := "?since=" + day + "&until=" + day + "&tz=Asia%2FKolkata"
+	got := s.get(t, chief, money+query+"&interval=HOUR")
+	ok.True(got.has("Sales of all companies on " + midnight.Format("2 January 2006") + ". Days and hours are " +
+		"in the time zone Asia/Kolkata."))
+	ok.True(got.has(`<p class="sum">₦300.00</p>`))
+	ok.True(got.has(midnight.Format("2 Jan 2006") + ", 03:00 IST: ₦150.00"))
+	ok.True(got.has("/reports?interval=HOUR&amp;since=" + day + "&amp;tz=Asia%2FKolkata&amp;until=" + day + `"`))
+	file := readCSV(t, s.postJSON(t, chief, money+"/export",
+		`{"since":"`+day+`","until":"`+day+`","tz":"Asia/Kolkata"}`))
+	ok.Equal(file[1][0], day+"T00:00:00+05:30")
+	ok.Equal(file[1][6], "300.00")
+	ok.True(s.get(t, chief, money).has("in the last 30 days, including today"))
+	ok.True(s.get(t, chief, money+"?until=2020-01-01").has("No sales in this period"))
+	for query, want := range map[string]string{
+		"since=2020-01-01": "at most 400 days", "interval=MINUTE": "interval: must be HOUR or DAY",
+		"event=x": "event: is not",
+	} {
+		refused := s.get(t, chief, money+"?"+query)
+		ok.Equal(refused.StatusCode, http.StatusBadRequest) // query
+		ok.True(refused.has(want))                          // query
+	}
+}

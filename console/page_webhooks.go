@@ -19,7 +19,7 @@ const (
 // webhookPages returns the pages of a company's webhooks.
 func webhookPages() []page {
 	read := []ticketing.Permission{ticketing.PermissionWebhookRead}
-	filter := deliveryFilterNames()
+	filter := withZone(deliveryFilterNames())
 	return []page{
 		{
 			group: groupIntegrations, bar: true,
