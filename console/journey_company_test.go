@@ -40,6 +40,7 @@ func brandingIsSavedAndSeenInATicketMail(t *testing.T, by means) {
 	seen := shown.Text(`document.body.innerText`)
 	ok.True(strings.Contains(seen, "Adire Live"))
 	ok.True(strings.Contains(seen, "See you there"))
+	p.staysHere()
 }
 
 // TestKeyIsIssuedAndRotatedThroughItsSteps issues and rotates a key. The steps are ticked off as the keys are used.
@@ -128,6 +129,7 @@ func deadLetterIsFoundAndReplayedByAPerson(t *testing.T, by means) {
 	s.sendAll(t)
 	p.follow("Deliveries")
 	p.sees("Succeeded", "replay", "Failed")
+	p.staysHere()
 }
 
 // TestSettlementIsRejectedAndAnotherPaid goes between the owner and the platform.
