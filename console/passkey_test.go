@@ -21,19 +21,20 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// addAuthenticator gives a page a device that has a fingerprint of its user.
-func addAuthenticator(t *testing.T, p *browsertest.Page) {
+// addAuthenticator gives a page a device that has a fingerprint of its user, and returns its id.
+func addAuthenticator(t *testing.T, p *browsertest.Page) webauthn.AuthenticatorID {
 	t.Helper()
 	ok := is.New(t)
 	_, err := chromedp.Call(p.Context(), webauthn.Enable, webauthn.EnableParams{})
 	ok.NoErr(err)
-	_, err = chromedp.Call(p.Context(), webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
+	added, err := chromedp.Call(p.Context(), webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
 		Options: &webauthn.VirtualAuthenticatorOptions{
 			Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
 			HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
 		},
 	})
 	ok.NoErr(err)
+	return added.AuthenticatorID
 }
 
 func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
@@ -78,6 +79,37 @@ func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
 	keys, err = s.Accounts().ListPasskeys(t.Context(), s.users[owner])
 	ok.NoErr(err)
 	ok.Equal(len(keys), 0)
+}
+
+// TestButtonSignsInWithAPasskey presses the button of the sign-in page. The offer for the field is waiting at that time: a
+// device that does not confirm its user leaves it open, and the button withdraws it.
+func TestButtonSignsInWithAPasskey(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newSite(t)
+	p := s.open(t, browsertest.New(t), owner, "/account", browsertest.Desktop)
+	device := addAuthenticator(t, p)
+	simulate := func(present bool) {
+		_, err := chromedp.Call(p.Context(), webauthn.SetAutomaticPresenceSimulation,
+			webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: device, Enabled: present})
+		ok.NoErr(err)
+	}
+	p.Wait(`!document.querySelector("#passkey-new").hidden`)
+	p.Element(`document.querySelector("#passkey-add")`).Click()
+	p.Wait(`document.body.innerText.includes("You can sign in with this passkey from now on.")`)
+	simulate(false)
+	p.Element(`document.querySelector("form[action='/account/sign-out'] button")`).Click()
+	p.Wait(`location.pathname === "/sign-in" && document.querySelector("#passkey:not([hidden])")`)
+	browsertest.Axe(t, p)
+	simulate(true)
+	p.Element(`document.querySelector("#passkey-button")`).Click()
+	p.Wait(`location.pathname.startsWith("/business/")`)
+	sessions, err := s.Accounts().ListSessions(t.Context(), s.users[owner])
+	ok.NoErr(err)
+	ok.Equal(sessions[0].Method, ticketing.SignInPasskey)
+	p.IsClean()
 }
 
 // TestPageThatWasOpenForLongOffersThePasskeyAgain makes the first challenge of the sign-in page too old. The page says
