@@ -43,7 +43,8 @@ var ErrAccess = errors.New("ticketing/store: the database refuses access")
 // advisory locks of its sessions do not meet those of sessions on other nodes, so Config.RowGates is needed there.
 var ErrNotCoordinator = errors.New("ticketing/store: the node is not the coordinator of its cluster")
 
-// ErrUnsupported is the error for a server that the store does not support, such as a PostgreSQL that is too old.
+// ErrUnsupported is the error for a database that the store does not support: a PostgreSQL that is too old, or a SQLite
+// file on a file system that does not allow WAL.
 var ErrUnsupported = errors.New("ticketing/store: the database is not supported")
 
 // transientError is a transient failure: another run may succeed.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
@@ -377,3 +378,8 @@ func Fields(record string) (texts []string) {
 
 // StatementsOf returns the statements of a migration.
 func StatementsOf(migration string) []string { return statementsOf(migration) }
+
+// CheckDurable checks the journal of a SQLite database as [Open] does.
+func CheckDurable(ctx context.Context, db *sql.DB) error {
+	return (&sqliteEngine{writer: bun.NewDB(db, sqlitedialect.New())}).checkDurable(ctx)
+}

@@ -168,7 +168,7 @@ func (e *sqliteEngine) checkDurable(ctx context.Context) error {
 		err := e.writer.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
 		switch {
 		case err == nil && mode != "wal":
-			return fmt.Errorf("%w: its file system does not allow WAL", driver.ErrUnavailable)
+			return fmt.Errorf("%w: its file system does not allow WAL: move the file to a local disk", ErrUnsupported)
 		case err == nil:
 			return e.checkWritable(ctx)
 		}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -124,6 +125,18 @@ func TestOpenRefuses(t *testing.T) {
 			is.True(!strings.Contains(err.Error(), "secret"))
 		})
 	}
+}
+
+// TestWithoutWAL checks that a database without WAL, as on some network file systems, is refused with a remedy.
+func TestWithoutWAL(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db, err := sql.Open("sqlite", ":memory:")
+	is.NoErr(err)
+	defer func() { is.NoErr(db.Close()) }()
+	err = store.CheckDurable(t.Context(), db)
+	is.True(errors.Is(err, store.ErrUnsupported))
+	is.True(strings.Contains(err.Error(), "its file system does not allow WAL: move the file to a local disk"))
 }
 
 // TestMustExist checks that with MustExist a database that does not exist is not created. One that exists opens, with

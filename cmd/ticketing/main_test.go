@@ -55,8 +55,8 @@ var sameOnPostgres = []string{
 	"ServerOfARole", "ServersShareOneDatabase", "ServersStartAtOnce", "SilentConnections", "TenPrograms",
 	"Home", "DemoHome", "TwoServers", "UnreadableRequest",
 	// They are about files, of the database or of the secret key beside it, which PostgreSQL does not have.
-	"CommandsThatBegin", "DatabaseThatCannotBeUsed", "DefaultDatabase", "LedgerExport", "MistypedPath",
-	"NoDatabaseInItsPlace", "SecretKey",
+	"CommandsThatBegin", "DatabaseThatCannotBeUsed", "DefaultDatabase", "FullDisk", "LedgerExport",
+	"MistypedPath", "NoDatabaseInItsPlace", "ReadOnlyFolder", "SecretKey", "UnprivilegedUser",
 	// They have no database, or end before they use it.
 	"ActorNameIsBounded", "BacklogIsReported", "CodesOfFailures", "Confirmation$", "DeadLettersAreCounted",
 	"EmbedSnippet$", "EqualSecretKeys", "ErrorsShowUnseenCharacters", "EveryCommandDecides", "ExitStatus",

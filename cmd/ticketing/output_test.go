@@ -87,6 +87,10 @@ func TestCodesOfFailures(t *testing.T) {
 			"DATABASE_UNSUPPORTED", "cannot be used: PostgreSQL 9 is too old",
 		},
 		{
+			"no WAL", fmt.Errorf("ticketing/store: open live.db: %w: no WAL: move it", store.ErrUnsupported),
+			"DATABASE_UNSUPPORTED", "the database live.db cannot be used: no WAL: move it",
+		},
+		{
 			"no cluster", fmt.Errorf("Enter: %w: it has none", store.ErrNotDistributable),
 			"NOT_DISTRIBUTABLE", "cannot be distributed: it has none",
 		},
@@ -115,7 +119,8 @@ func TestDatabaseThatCannotBeUsed(t *testing.T) {
 		is := is.New(t)
 		code, message := newShell(t).refusal("migrate", "--database", "sqlite:/does/not/exist/t.db", secret)
 		is.Equal(code, "UNAVAILABLE")
-		is.Equal(message, "the database /does/not/exist/t.db cannot be used: no such file or directory")
+		is.Equal(message, "the database /does/not/exist/t.db cannot be used: no such file or directory: make its folder "+
+			"first, or correct the path in --database")
 	})
 	t.Run("another kind of file", func(t *testing.T) {
 		t.Parallel()

@@ -85,7 +85,7 @@ func secretKeyBeside(database string, mayMake bool) ([]byte, error) {
 		if of, ok := errors.AsType[*fs.PathError](err); ok {
 			err = of.Err // Its path is a temporary name.
 		}
-		return nil, fmt.Errorf("the secret key %s cannot be made: %w: %s", path, err, writeHint(err))
+		return nil, fmt.Errorf("the secret key %s cannot be made: %w: %s", path, err, fileHint(err))
 	}
 	// It may be the key that another process created at the same moment.
 	return readSecretKey(path)
@@ -101,6 +101,10 @@ func readSecretKey(path string) ([]byte, error) {
 		if info, statErr := os.Lstat(path); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return nil, fmt.Errorf("the secret key %s is a symbolic link: put the file itself there, or give the key as "+
 				"TICKETING_SECRET_KEY", path)
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, fmt.Errorf("the secret key %s cannot be read: permission denied: run as the owner of the file, or "+
+				"give the key as TICKETING_SECRET_KEY", path)
 		}
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}

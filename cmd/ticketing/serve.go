@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -335,6 +336,10 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return nil, &failure{code: "ADDRESS", text: flag + ": this machine does not have the address " + address +
 			": choose one that it has, or 0.0.0.0 for all"}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, &failure{code: "ADDRESS", text: flag + ": this user may not listen on " + address +
+			": choose a port from 1024, or give the program the capability CAP_NET_BIND_SERVICE"}
 	}
 	if err != nil {
 		why := err
