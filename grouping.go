@@ -121,7 +121,7 @@ const (
 type lanes[T any] struct {
 	*group.Lanes[uuid.UUID, T]
 
-	full func() // is called for a call that found its queue full
+	full func(context.Context) // is called for a call that found its queue full
 }
 
 // A traced is a call of a group. Its span is nil unless it is traced.
@@ -156,18 +156,18 @@ func lanesOf[T traced](
 	}
 	if g.OnGroup != nil {
 		config.Ran = func(calls int, took time.Duration, err error) {
-			defer func() { s.contain("Grouping.OnGroup", recover()) }()
+			defer func() { s.contain(context.Background(), "Grouping.OnGroup", recover()) }()
 			g.OnGroup(GroupRun{Operation: operation, Calls: calls, Duration: took, Err: err})
 		}
 	}
-	return &lanes[T]{Lanes: group.New(config), full: func() { s.queueFull(operation) }}
+	return &lanes[T]{Lanes: group.New(config), full: func(ctx context.Context) { s.queueFull(ctx, operation) }}
 }
 
 // queueFull counts a call that found its queue full, and calls the host's function.
-func (s *Service) queueFull(operation string) {
-	s.refusals.add(operation)
+func (s *Service) queueFull(ctx context.Context, operation string) {
+	s.refusals.add(ctx, operation)
 	if s.onQueueFull != nil {
-		defer func() { s.contain("Grouping.OnQueueFull", recover()) }()
+		defer func() { s.contain(ctx, "Grouping.OnQueueFull", recover()) }()
 		s.onQueueFull(operation)
 	}
 }
@@ -176,10 +176,10 @@ func (s *Service) queueFull(operation string) {
 // goroutine of the service, where a panic would end the process. Only the first panic is logged, and without its value,
 // which may hold what no log should. The caller calls recover in its own deferred function, where alone it returns the
 // value.
-func (s *Service) contain(function string, value any) {
+func (s *Service) contain(ctx context.Context, function string, value any) {
 	if value != nil {
 		s.contained.Do(func() {
-			s.log.Error("a function of the host panicked",
+			s.log.ErrorContext(ctx, "a function of the host panicked",
 				slog.String("function", function), slog.String("type", fmt.Sprintf("%T", value)))
 		})
 	}
@@ -223,7 +223,7 @@ func mayRunAgain(err error, calls int, patience time.Duration) bool {
 func inGroup[T any](ctx context.Context, lanes *lanes[T], key uuid.UUID, weight int, call T) error {
 	err := lanes.Do(ctx, key, weight, call)
 	if errors.Is(err, group.ErrFull) {
-		lanes.full()
+		lanes.full(ctx)
 	}
 	if errors.Is(err, group.ErrFull) || errors.Is(err, group.ErrClosed) {
 		return fmt.Errorf("%w: %w", ErrBusy, err)

@@ -332,8 +332,21 @@ func TestScansGoTogether(t *testing.T) {
 	})
 }
 
+// traceID is the key of a trace's id in a context.
+type traceID struct{}
+
+// traceHandler adds the trace of a line's context, as a host's handler does.
+type traceHandler struct{ slog.Handler }
+
+func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
+	if id, ok := ctx.Value(traceID{}).(string); ok {
+		r.AddAttrs(slog.String("trace", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
 // TestPanicsOfTheHostAreContained checks that a panic of a host's function does not end the process and does not keep a
-// call from returning. It is logged once, without its value.
+// call from returning. It is logged once, without its value. The lines about the call carry its trace.
 func TestPanicsOfTheHostAreContained(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -345,7 +358,7 @@ func TestPanicsOfTheHostAreContained(t *testing.T) {
 		var err error
 		s.Service, err = ticketing.New(s.stage, &ticketing.Config{
 			SecretKeys: [][]byte{secretKey('k')}, Clock: s.shop.Clock.Now, NewID: ticketingtest.NewIDs(3),
-			Logger: slog.New(slog.NewTextHandler(log, nil)),
+			Logger: slog.New(traceHandler{slog.NewTextHandler(log, nil)}),
 			Grouping: ticketing.Grouping{
 				Lanes: 1, Queue: 2,
 				OnGroup:     func(ticketing.GroupRun) { panic("ada@example.com") },
@@ -357,13 +370,14 @@ func TestPanicsOfTheHostAreContained(t *testing.T) {
 		release := s.leader(t, event.ID)
 		one := s.buy(t.Context(), s.shop, s.shop.Key(), basket)
 		two := s.buy(t.Context(), s.shop, s.shop.Key(), basket)
-		full := s.buy(t.Context(), s.shop, s.shop.Key(), basket)
+		full := s.buy(context.WithValue(t.Context(), traceID{}, "0af7651916cd"), s.shop, s.shop.Key(), basket)
 		is.True(errors.Is(full.err, ticketing.ErrBusy))
 		release()
 		is.NoErr(one.err)
 		is.NoErr(two.err)
 		is.NoErr(s.Drain(t.Context()))
 		is.Equal(strings.Count(log.String(), "panicked"), 1)
+		is.Equal(strings.Count(log.String(), "trace=0af7651916cd"), 2) // the refusal and the panic
 		is.True(strings.Contains(log.String(), "type=string"))
 		is.True(!strings.Contains(log.String(), "ada@example.com"))
 	})

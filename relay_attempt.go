@@ -50,14 +50,14 @@ var (
 // A delivery without a body or a secret is not dropped. Its job has an error, so that the attempt fails and is
 // visible in the list of deliveries.
 func (s *Service) jobs(
-	deliveries []driver.Delivery, bodies map[uuid.UUID][]byte, sealed map[driver.WebhookSecretRef]driver.WebhookSecret,
+	ctx context.Context, deliveries []driver.Delivery, bodies map[uuid.UUID][]byte, sealed map[driver.WebhookSecretRef]driver.WebhookSecret,
 	enabled map[int64]driver.WebhookEndpoint,
 ) []job {
 	opened := make(map[driver.WebhookSecretRef]WebhookSecret, len(sealed))
 	for ref, record := range sealed {
 		secret, _, err := s.openWebhookSecret(record)
 		if err != nil {
-			s.log.Error("a webhook secret cannot be decrypted", slog.String("company", ref.CompanyID.String()),
+			s.log.ErrorContext(ctx, "a webhook secret cannot be decrypted", slog.String("company", ref.CompanyID.String()),
 				slog.Int64("endpoint", ref.Endpoint), slog.Int64("version", ref.Version), slog.Any("error", err))
 			continue
 		}
@@ -143,7 +143,7 @@ func (s *Service) post(ctx context.Context, j job, at time.Time) (status int, er
 	defer s.telemetry.inFlight.Add(context.WithoutCancel(ctx), -1)
 	defer func() {
 		if value := recover(); value != nil {
-			s.contain("Sender.Post", value)
+			s.contain(ctx, "Sender.Post", value)
 			err = errors.New("the sender panicked")
 		}
 	}()

@@ -185,5 +185,5 @@ func (s *Service) claimDeliveries(
 		return nil, nil, err
 	}
 	// Secrets are decrypted after the commit, so the transaction holds its locks for less time.
-	return s.jobs(leased, bodies, secrets, enabled), counts, nil
+	return s.jobs(ctx, leased, bodies, secrets, enabled), counts, nil
 }

@@ -115,7 +115,7 @@ func (s *Service) dispatchCompany(ctx context.Context, companyID uuid.UUID, d *d
 	s.commits.send()
 	if d != nil {
 		// After the commit: a delivery must not be sent that was rolled back.
-		d.enqueue(ctx, s.jobs(done.deliveries, done.bodies, done.secrets, done.enabled), stops)
+		d.enqueue(ctx, s.jobs(ctx, done.deliveries, done.bodies, done.secrets, done.enabled), stops)
 	}
 	return done, nil
 }

@@ -86,7 +86,7 @@ func (s *Service) runOnSlot(
 	// The turn comes before the slot. Calls that wait for it would otherwise hold slots, and keep reads from running.
 	endTurn, err := s.slots.exclusive.Take(ctx, companyID)
 	if err != nil {
-		return s.refusedSlot(operation, err)
+		return s.refusedSlot(ctx, operation, err)
 	}
 	defer endTurn()
 	return s.runOnSlotThen(ctx, operation, companyID, func() {}, run)
@@ -124,7 +124,7 @@ func (s *Service) runOnPageSlot(
 	}
 	endTurn, err := s.slots.paging.Take(ctx, companyID)
 	if err != nil {
-		return s.refusedSlot(operation, err)
+		return s.refusedSlot(ctx, operation, err)
 	}
 	return s.runOnSlotThen(ctx, operation, companyID, func() {
 		// A page that never ran, or that delays nobody, needs no rest.
@@ -167,7 +167,7 @@ func (s *Service) runOnSlotThen(
 	release, err := s.slots.slots.Take(ctx, companyID)
 	if err != nil {
 		then()
-		return s.refusedSlot(operation, err)
+		return s.refusedSlot(ctx, operation, err)
 	}
 	defer slot.Leave(ctx, func() {
 		release()
@@ -184,7 +184,7 @@ func (s *Service) runTxOnSlot(ctx context.Context, operation string, companyID u
 	}
 	release, err := s.slots.slots.Take(ctx, companyID)
 	if err != nil {
-		return s.refusedSlot(operation, err)
+		return s.refusedSlot(ctx, operation, err)
 	}
 	defer release()
 	return run()
@@ -192,20 +192,20 @@ func (s *Service) runTxOnSlot(ctx context.Context, operation string, companyID u
 
 // refusedSlot returns the error of a call that got no slot. It is [ErrBusy], and counted, unless the call's own context
 // ended. The refusal is counted by operation and never by company, so a log or a metric names nobody.
-func (s *Service) refusedSlot(operation string, err error) error {
+func (s *Service) refusedSlot(ctx context.Context, operation string, err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: %s: %w", operation, err)
 	}
-	s.refusals.add(operation)
+	s.refusals.add(ctx, operation)
 	if s.onSlotsFull != nil {
-		s.slotsFull(operation)
+		s.slotsFull(ctx, operation)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrBusy, operation, err)
 }
 
 // slotsFull calls [Config.OnSlotsFull]. A panic of it is logged and stops nothing.
-func (s *Service) slotsFull(operation string) {
-	defer func() { s.contain("Config.OnSlotsFull", recover()) }()
+func (s *Service) slotsFull(ctx context.Context, operation string) {
+	defer func() { s.contain(ctx, "Config.OnSlotsFull", recover()) }()
 	s.onSlotsFull(operation)
 }
 
@@ -273,7 +273,7 @@ func (s *Service) limitUnknownKey(
 	}
 	end, refused := s.unknownKeys.pass(ctx)
 	if refused != nil {
-		return Caller{}, s.refusedUnknownKey(refused)
+		return Caller{}, s.refusedUnknownKey(ctx, refused)
 	}
 	// A panic of the look-up counts as a wrong key, and its slot rests.
 	genuine := false
@@ -294,10 +294,10 @@ func (s *Service) limitUnknownKey(
 // refusedUnknownKey returns the error of a call that got no slot: [ErrBusy], counted like a call that found the queue
 // of look-ups full, unless the call's own context ended. Nobody is authenticated at this point, so there is no company
 // to count it for.
-func (s *Service) refusedUnknownKey(err error) error {
+func (s *Service) refusedUnknownKey(ctx context.Context, err error) error {
 	if !errors.Is(err, slot.ErrRefused) {
 		return fmt.Errorf("ticketing: authenticate: %w", err)
 	}
-	s.queueFull(operationAuthenticate)
+	s.queueFull(ctx, operationAuthenticate)
 	return fmt.Errorf("%w: %w", ErrBusy, err)
 }

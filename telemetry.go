@@ -209,7 +209,7 @@ type refusalCount struct {
 }
 
 // add counts a refused call. The first one of an operation starts its intervals.
-func (r *refusals) add(operation string) {
+func (r *refusals) add(ctx context.Context, operation string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count := r.counts[operation]
@@ -221,7 +221,7 @@ func (r *refusals) add(operation string) {
 		r.counts = make(map[string]*refusalCount)
 	}
 	r.counts[operation] = &refusalCount{timer: time.AfterFunc(refusalInterval, func() { r.next(operation) })}
-	r.write(operation, 1)
+	r.write(ctx, operation, 1)
 }
 
 // next ends an interval of an operation. An interval without a refusal is the last, so an idle service has no timer.
@@ -235,7 +235,7 @@ func (r *refusals) next(operation string) {
 	case count.calls == 0:
 		delete(r.counts, operation)
 	default:
-		r.write(operation, count.calls)
+		r.write(context.Background(), operation, count.calls)
 		count.calls = 0
 		count.timer.Reset(refusalInterval)
 	}
@@ -248,13 +248,14 @@ func (r *refusals) flush() {
 	for operation, count := range r.counts {
 		count.timer.Stop()
 		if count.calls > 0 {
-			r.write(operation, count.calls)
+			r.write(context.Background(), operation, count.calls)
 		}
 	}
 	clear(r.counts)
 }
 
-// write logs one line. It names the operation and the number of calls, never a company or a caller.
-func (r *refusals) write(operation string, calls int) {
-	r.log.Warn("calls were refused: too many wait", slog.String("operation", operation), slog.Int("calls", calls))
+// write logs one line. It names the operation and the number of calls, never a company or a caller. The first line of
+// an operation belongs to the trace of its call, the others to none.
+func (r *refusals) write(ctx context.Context, operation string, calls int) {
+	r.log.WarnContext(ctx, "calls were refused: too many wait", slog.String("operation", operation), slog.Int("calls", calls))
 }
