@@ -16,7 +16,7 @@ type completionCommand struct {
 func (*completionCommand) Help() string {
 	return `Commands and flags are completed, ids and names are not. For this shell alone:
 
-    source <(ticketing completion bash)
+    eval "$(ticketing completion bash)"
     source <(ticketing completion zsh)
     ticketing completion fish | source
 
@@ -138,7 +138,9 @@ func writeBashCompletion(w io.Writer, places []completionPlace) {
 		}
 		fmt.Fprintf(w, "\t%s) words=%s ;;\n", shellWord(place.path), shellWord(strings.Join(words, " ")))
 	}
-	fmt.Fprint(w, "\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"+
+	// The bash of macOS is 3.2, which has no mapfile.
+	fmt.Fprint(w, "\tesac\n\twhile IFS= read -r word; do\n\t\tCOMPREPLY+=(\"$word\")\n"+
+		"\tdone < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"+
 		"complete -o default -F _ticketing ticketing\n")
 }
 

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // escape returns a text as it can be shown on a terminal. It replaces each invisible character by its number, such as
 // <U+202E>, so that no name passes for another. It keeps tabs and line breaks, and visible format characters such as
-// the Arabic number sign. It is for people: JSON and the database keep a text as it is.
+// the Arabic number sign. It is for people: the database keeps a text as it is, and so does JSON, see [escapeJSON].
 func escape(text string) string {
 	if !strings.ContainsFunc(text, isInvisible) {
 		return text
@@ -33,6 +36,25 @@ func isInvisible(r rune) bool {
 	return r != '\t' && r != '\n' && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && unicode.In(r,
 		unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
 		unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// escapeJSON returns JSON with the same meaning and without invisible characters: they can only be in its texts, where
+// each has an escape sequence such as \u202e.
+func escapeJSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isInvisible) {
+		return text
+	}
+	var shown []byte
+	for _, r := range string(text) {
+		if !isInvisible(r) {
+			shown = utf8.AppendRune(shown, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			shown = fmt.Appendf(shown, `\u%04x`, unit)
+		}
+	}
+	return shown
 }
 
 // quoted returns a name in quotes, for a sentence that a person reads.

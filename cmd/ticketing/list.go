@@ -41,6 +41,7 @@ type list struct {
 	rows        int
 	limit       int  // 0: none
 	hint        bool // say how to see more
+	terminal    bool
 }
 
 // errListFull ends a list that has reached its limit.
@@ -48,7 +49,7 @@ var errListFull = errors.New("the list has reached its limit")
 
 // list prints the records that each adds.
 func (p *program) list(flags listFlags, columns []column, each func(*list) error) error {
-	l := &list{json: p.JSON, quiet: p.Quiet, out: bufio.NewWriter(p.stdout)}
+	l := &list{json: p.JSON, quiet: p.Quiet, out: bufio.NewWriter(p.stdout), terminal: onTerminal(p.stdout)}
 	l.hasID = len(columns) > 0 && (columns[0].kind == idKind || columns[0].kind == shortIDKind)
 	screen := p.screen()
 	if !l.json && !l.quiet {
@@ -103,6 +104,9 @@ func (l *list) add(value any, cells ...string) error {
 		return fmt.Errorf("encode: %w", err)
 	}
 	_, _ = l.out.WriteString(opening)
+	if l.terminal {
+		text = escapeJSON(text)
+	}
 	_, err = l.out.Write(text)
 	return outputError(err)
 }

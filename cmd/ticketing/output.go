@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,9 @@ func (f *failure) Error() string { return f.text }
 // fail prints an error on standard error and returns the exit status.
 func (p *program) fail(err error) int {
 	if err == nil {
+		if len(p.warnings) > 0 {
+			_ = encode(p.stderr, map[string][]string{"warnings": p.warnings})
+		}
 		return exitDone
 	}
 	status, code, message := p.explain(err)
@@ -53,7 +57,9 @@ func (p *program) fail(err error) int {
 				Code    string `json:"code"`
 				Message string `json:"message"`
 			} `json:"error"`
+			Warnings []string `json:"warnings,omitempty"`
 		}
+		body.Warnings = p.warnings
 		body.Error.Code, body.Error.Message = code, message
 		_ = encode(p.stderr, body)
 		return status
@@ -190,9 +196,22 @@ func sentence(refused *ticketing.Error) string {
 
 // encode writes one JSON value on one line.
 func encode(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return outputError(encoder.Encode(value))
+	if err := encoder.Encode(value); err != nil {
+		return outputError(err)
+	}
+	_, err := w.Write(jsonFor(w, text.Bytes()))
+	return outputError(err)
+}
+
+// jsonFor returns JSON as it is written to w: on a terminal with its invisible characters escaped.
+func jsonFor(w io.Writer, text []byte) []byte {
+	if !onTerminal(w) {
+		return text
+	}
+	return escapeJSON(text)
 }
 
 // outputError returns the failure for output that could not be written.

@@ -23,6 +23,7 @@ type program struct {
 	*flags
 
 	references []reference // of the command, to be looked up
+	warnings   []string    // printed when the command has ended
 
 	getenv         func(string) string
 	stdin          io.Reader
@@ -171,10 +172,11 @@ func (p *program) run(ctx context.Context, args []string) error {
 		return p.run(ctx, append(slices.Clone(args[1:]), "--help"))
 	}
 	parsed, err := parser.Parse(joinNegativeValues(parser.Model.Node, args))
-	// With --json, standard error holds one value at most, except where it is a log.
-	logs := err == nil && !helped && slices.Contains([]string{"demo", "serve"}, parsed.Command())
-	if !helped && (!p.JSON || logs) {
-		p.warnOfVariables(parser.Model.Node)
+	if !helped {
+		logs := err == nil && slices.Contains([]string{"demo", "serve"}, parsed.Command())
+		for _, text := range p.unknownVariables(parser.Model.Node) {
+			p.warn(text, logs)
+		}
 	}
 	if helped {
 		_, err := io.WriteString(p.stdout, formatParserText(help.String()))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -54,6 +55,16 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 	ada := sh.object("staff", "add", "--email", "ada.obi@lagos-live.example.com", "--name", "Ada Obi of the platform",
 		"--role", "ADMINISTRATOR")
+	sh.object("webhook", "create", shop.companyID, "--events", "order.created,commission.accrued",
+		"--url", "https://hooks.lagos-live.example.com/ticketing/receive/every/event/of/this/company")
+	sh.object("webhook", "trigger", shop.companyID, "order.created")
+	server, _ := sh.serve()
+	eventually(t, "a delivery", func() bool { return len(sh.array("webhook", "deliveries", shop.companyID)) > 0 })
+	server.signal(syscall.SIGTERM)
+	is.Equal(server.wait(), 0)
+	sh.bank(shop.companyID)
+	sh.object("settlement", "request", shop.companyID)
+	sh.object("category", "create", "--name", "Live music and all that belongs to a night out", "--slug", "live-music")
 	plain := sh.with("NO_COLOR", "1")
 	for _, args := range [][]string{
 		{"company", "list"},
@@ -66,9 +77,16 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		{"staff", "list"},
 		{"member", "list", shop.companyID},
 		{"notification", "list", shop.companyID},
+		{"webhook", "list", shop.companyID},
+		{"webhook", "deliveries", shop.companyID},
+		{"settlement", "list"},
+		{"settlement", "list", shop.companyID},
+		{"commission", "list", shop.companyID},
+		{"category", "list"},
 	} {
 		for _, columns := range []uint16{80, 120, 200} {
 			text := plain.shownAt(columns, args...)
+			is.True(strings.Count(text, "\n") > 1 || args[0] == "notification") // There is a row.
 			is.True(!strings.Contains(text, "\x1b"))
 			for line := range strings.SplitSeq(text, "\n") {
 				if utf8.RuneCountInString(line) > int(columns) {
@@ -96,6 +114,24 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	is.True(!strings.Contains(piped, "\x1b"))
 	is.True(strings.Contains(piped, shop.companyID))
 	is.Equal(strings.Count(piped, "\n"), 1+61)
+}
+
+// On a terminal JSON has the same meaning and no invisible character: a name cannot change the direction of what
+// follows it.
+func TestJSONOnATerminal(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const name = "Lagos \u202e\U000e0041 Live"
+	sh := newShell(t)
+	id := sh.object("company", "create", "--name", name)["id"].(string)
+	for _, args := range [][]string{{"company", "show", id}, {"company", "list"}} {
+		text := sh.shownAt(80, append(args, "--json")...)
+		is.True(strings.Contains(text, `Lagos \u202e\udb40\udc41 Live`))
+		is.True(!strings.ContainsAny(text, "\u202e\U000e0041"))
+		var shown any
+		decodeJSON(t, text, &shown)
+		is.Equal(shown, sh.value(args...))
+	}
 }
 
 // A terminal gets no line for each request by default, since it would be mixed with what a person types. A file does.

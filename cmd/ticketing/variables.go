@@ -21,9 +21,9 @@ func variable(flag string) string {
 // hasNoVariable reports whether a flag is for the command line alone.
 func hasNoVariable(flag string) bool { return flag == "help" || flag == "version" }
 
-// warnOfVariables warns of environment variables that look like the program's but are not. Most are misspelled, so
-// their settings keep the defaults.
-func (p *program) warnOfVariables(model *kong.Node) {
+// unknownVariables returns a warning for each environment variable that looks like the program's but is not. Most are
+// misspelled, so their settings keep the defaults.
+func (p *program) unknownVariables(model *kong.Node) (warnings []string) {
 	// Clients have an address and a key, and a deployment may name its version.
 	known := []string{oidcSecret, "TICKETING_API_KEY", "TICKETING_BASE_URL", "TICKETING_VERSION"}
 	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
@@ -42,8 +42,9 @@ func (p *program) warnOfVariables(model *kong.Node) {
 		if near := nearest(name, known); near != "" {
 			text += "; did you mean " + near + "?"
 		}
-		p.warn(text)
+		warnings = append(warnings, text)
 	}
+	return warnings
 }
 
 // isOfKubernetes reports whether a variable is one that Kubernetes sets in each pod beside a Service named ticketing.
@@ -53,14 +54,18 @@ func isOfKubernetes(name, value string) bool {
 		rest == "PORT" && strings.HasPrefix(value, "tcp://") || strings.HasPrefix(rest, "PORT_")
 }
 
-// warn prints a warning on standard error.
-func (p *program) warn(text string) {
-	if p.JSON {
+// warn prints a warning on standard error. With --json, standard error is a log, or it holds one value at most, so the
+// warning waits for that value.
+func (p *program) warn(text string, logs bool) {
+	switch {
+	case !p.JSON:
+		fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))
+	case logs:
 		//nolint:sloglint // The text is for a person.
 		slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text)
-		return
+	default:
+		p.warnings = append(p.warnings, text)
 	}
-	fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))
 }
 
 // nearest returns the name that is most similar to a misspelled one, or "" if none is similar.

@@ -168,7 +168,7 @@ func (c *webhookListen) printResult(p *program, event ticketing.WebhookEvent, re
 	text := fmt.Sprintf("%s  %-18s  %s  %s  %d ms\n",
 		result.At, result.EventType, result.EventID, escape(outcome), result.DurationMS)
 	if c.PrintJSON {
-		text += string(event.Body) + "\n" // JSON, unchanged.
+		text += string(jsonFor(p.stdout, event.Body)) + "\n"
 	}
 	_, err := fmt.Fprint(p.stdout, text)
 	return outputError(err)
