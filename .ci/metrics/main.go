@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -331,11 +332,11 @@ func check(ctx context.Context, prometheus string) error {
 		return err
 	}
 	queries = append(queries, rules...)
-	var errs []error
+	errs := []error{checkVariables(ctx, prometheus)}
 	for _, query := range queries {
 		var found struct {
 			Status, Error string
-			Data          struct{ Result []json.RawMessage }
+			Data          struct{ Result []struct{ Value []any } }
 		}
 		answer, err := get(ctx, prometheus+"/api/v1/query?query="+url.QueryEscape(query.expr))
 		if err == nil {
@@ -348,6 +349,10 @@ func check(ctx context.Context, prometheus string) error {
 			err = errors.New(found.Error)
 		case len(found.Data.Result) == 0:
 			err = errors.New("returns nothing")
+		case !slices.ContainsFunc(found.Data.Result, func(of struct{ Value []any }) bool {
+			return len(of.Value) == 2 && of.Value[1] != "NaN"
+		}):
+			err = errors.New("returns no number") // A division by zero
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", query.of, query.expr, err))
@@ -363,23 +368,80 @@ func check(ctx context.Context, prometheus string) error {
 // query is a query and where it is.
 type query struct{ of, expr string }
 
-// dashboard returns the queries of the dashboard, with its variables replaced by values.
-func dashboard() ([]query, error) {
+// board is what the dashboard asks of Prometheus.
+type board struct {
+	Panels []struct {
+		Title   string
+		Targets []struct{ Expr string }
+	}
+	Annotations struct {
+		List []struct{ Name, Expr string }
+	}
+	Templating struct {
+		List []struct{ Name, Type, Definition string }
+	}
+}
+
+func readBoard() (of board, err error) {
 	text, err := os.ReadFile("deploy/grafana.json")
+	if err != nil {
+		return of, err
+	}
+	return of, json.Unmarshal(text, &of)
+}
+
+// values replaces the variables of the dashboard.
+var values = strings.NewReplacer("$__rate_interval", "15s", "$__range", "15s", "$instance", ".*", "$job", "ticketing")
+
+// threshold matches what a query is compared with.
+var threshold = regexp.MustCompile(`\s(>|==)\s[0-9.e+]+$`)
+
+// checkVariables checks that each variable of the dashboard that is queried has values to choose from.
+func checkVariables(ctx context.Context, prometheus string) error {
+	board, err := readBoard()
+	if err != nil {
+		return err
+	}
+	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+	checked := 0
+	for _, variable := range board.Templating.List {
+		if variable.Type != "query" {
+			continue
+		}
+		of := labelValues.FindStringSubmatch(values.Replace(variable.Definition))
+		if of == nil {
+			return fmt.Errorf("the variable %s: %q is not label_values(…, …)", variable.Name, variable.Definition)
+		}
+		answer, err := get(ctx, prometheus+"/api/v1/label/"+of[2]+"/values?match[]="+url.QueryEscape(of[1]))
+		if err != nil {
+			return err
+		}
+		var found struct{ Data []string }
+		if err := json.Unmarshal(answer, &found); err != nil {
+			return err
+		}
+		if len(found.Data) == 0 {
+			return fmt.Errorf("the variable %s: %s has no values", variable.Name, variable.Definition)
+		}
+		checked++
+	}
+	if checked < 2 {
+		return errors.New("the dashboard has fewer variables than it should have")
+	}
+	return nil
+}
+
+// dashboard returns the queries of the dashboard, with its variables replaced by values. An annotation's is without its
+// threshold.
+func dashboard() ([]query, error) {
+	board, err := readBoard()
 	if err != nil {
 		return nil, err
 	}
-	var board struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		return nil, err
-	}
-	values := strings.NewReplacer("$__rate_interval", "15s", "$__range", "15s", "$instance", ".*", "$job", "ticketing")
 	var queries []query
+	for _, annotation := range board.Annotations.List {
+		queries = append(queries, query{annotation.Name, threshold.ReplaceAllString(values.Replace(annotation.Expr), "")})
+	}
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
 			queries = append(queries, query{panel.Title, values.Replace(target.Expr)})
@@ -412,7 +474,6 @@ func alerts(ctx context.Context, prometheus string) ([]query, error) {
 	if err != nil {
 		return nil, err
 	}
-	threshold := regexp.MustCompile(`\s(>|==)\s[0-9.e+]+$`)
 	absent := regexp.MustCompile(`^absent\((.*)\)$`)
 	conditions := regexp.MustCompile(`\sand (on \(\) )?`)
 	var queries []query
