@@ -80,7 +80,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// A user who may not write to the folder, read the secret key or listen on a privileged port is told what to do.
+// The message to a user who may not write to the folder, read the secret key or use a privileged port has a remedy.
 func TestUnprivilegedUser(t *testing.T) {
 	t.Parallel()
 	leftOut(t)
