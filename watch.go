@@ -16,12 +16,12 @@ import (
 // WatchTopic is a subject whose changes [Service.Watch] detects.
 type WatchTopic string
 
-// The topics. WatchQueues concerns the platform, the others concern one company.
+// The topics. WatchQueues and WatchSales concern the platform, the others concern one company.
 const (
 	// WatchMoney is what moves money: sales, refunds, fundings and settlements.
 	WatchMoney WatchTopic = "MONEY"
 	// WatchAudit is what the company's audit log has: among it cancellations of orders and erasures of buyers, which move
-	// no money.
+	// no money. With the zero company it is the log of all companies and the platform.
 	WatchAudit WatchTopic = "AUDIT"
 	// WatchEvent is one event, its stock and what was counted of it: sales, refunds and scans. Scans are counted a moment
 	// after they commit, by the dispatch of their facts.
@@ -30,15 +30,20 @@ const (
 	WatchOrder WatchTopic = "ORDER"
 	// WatchDeliveries is webhook deliveries that are created, succeed or fail.
 	WatchDeliveries WatchTopic = "DELIVERIES"
+	// WatchDelivery is one webhook delivery: its attempts and its status.
+	WatchDelivery WatchTopic = "DELIVERY"
+	// WatchSales is what all companies together sold, refunded and admitted in the last hour, as far as it was counted. Its
+	// version also differs when a quarter of an hour begins.
+	WatchSales WatchTopic = "SALES"
 	// WatchQueues is the work that waits for staff: cases, settlements, dead letters and companies that are low on FLOAT.
 	WatchQueues WatchTopic = "QUEUES"
 )
 
-// Watched is a topic of a company. The CompanyID of WatchQueues is zero.
+// Watched is a topic of a company. The CompanyID of WatchQueues and WatchSales is zero.
 type Watched struct {
 	CompanyID uuid.UUID
 	Topic     WatchTopic
-	ID        uuid.UUID // of the event of WatchEvent and the order of WatchOrder; zero for the other topics
+	ID        uuid.UUID // of what WatchEvent, WatchOrder and WatchDelivery watch; zero for the other topics
 }
 
 // WatchedState identifies the state of what is watched.
@@ -48,8 +53,8 @@ type WatchedState struct {
 	// ChangedAt is the time of the latest change that has one. It is zero if there was none.
 	ChangedAt time.Time
 	// Undated reports whether there may be a later change than ChangedAt, since some changes of the topic have no time. A
-	// page that was made before this state was read may then be outdated. It is true for WatchEvent, WatchOrder and
-	// WatchQueues, and for WatchDeliveries while some fail.
+	// page that was made before this state was read may then be outdated. It is true for WatchEvent, WatchOrder,
+	// WatchDelivery, WatchSales and WatchQueues, and for WatchDeliveries while some fail.
 	Undated bool
 }
 
@@ -58,8 +63,8 @@ const watchedQueue = 11
 
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces with pages that
 // update themselves: it checks no permission and shows only that something changed. It reads in one transaction,
-// whatever the number of companies: one query for each of WatchMoney, WatchAudit and WatchDeliveries, two for all
-// orders and three for all events. It reads what is kept anyway, so a sale or a scan writes nothing for it. What does
+// whatever the number of companies: one query for each of WatchMoney, WatchAudit, WatchDeliveries and WatchSales, two for
+// all orders, three for all events, and one for each delivery of WatchDelivery. It reads what is kept anyway, so a sale or a scan writes nothing for it. What does
 // not exist has the state of a company that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	if err := checkTopics(watched); err != nil {
@@ -93,7 +98,7 @@ func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState,
 func checkTopics(watched []Watched) error {
 	for _, one := range watched {
 		switch one.Topic {
-		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDeliveries, WatchQueues:
+		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDelivery, WatchDeliveries, WatchSales, WatchQueues:
 		default:
 			return fmt.Errorf("ticketing: %q is not a topic to watch", one.Topic)
 		}
@@ -108,7 +113,7 @@ func watch(
 	states := make([]WatchedState, len(watched))
 	w := watcher{tx: tx, at: at, floats: floats}
 	for _, set := range []func(context.Context, []Watched, []WatchedState) error{
-		w.money, w.deliveries, w.audits, w.events, w.orders,
+		w.money, w.deliveries, w.delivery, w.audits, w.events, w.orders, w.sales,
 	} {
 		if err := set(ctx, watched, states); err != nil {
 			return nil, err

@@ -2,6 +2,8 @@ package ticketing
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,12 +15,12 @@ func (w watcher) audits(ctx context.Context, watched []Watched, states []Watched
 	var companies []uuid.UUID
 	var of []int
 	for i, one := range watched {
-		if one.Topic == WatchAudit {
+		if one.Topic == WatchAudit && one.CompanyID != uuid.Nil {
 			companies, of = append(companies, one.CompanyID), append(of, i)
 		}
 	}
-	if len(companies) == 0 {
-		return nil
+	if err := w.platformAudit(ctx, watched, states); err != nil || len(companies) == 0 {
+		return err
 	}
 	newest, err := w.tx.NewestAudit(ctx, companies)
 	if err != nil {
@@ -26,6 +28,60 @@ func (w watcher) audits(ctx context.Context, watched []Watched, states []Watched
 	}
 	for n, i := range of {
 		states[i] = WatchedState{Version: digestOf(newest[n].ID), ChangedAt: newest[n].At}
+	}
+	return nil
+}
+
+// platformAudit sets the states of WatchAudit of all companies and the platform: the newest entry of all.
+func (w watcher) platformAudit(ctx context.Context, watched []Watched, states []WatchedState) error {
+	all := Watched{Topic: WatchAudit}
+	if !slices.Contains(watched, all) {
+		return nil
+	}
+	newest, err := w.tx.ListAudit(ctx, driver.AuditQuery{Limit: 1})
+	if err != nil || len(newest) == 0 {
+		return err
+	}
+	for i, one := range watched {
+		if one == all {
+			states[i] = WatchedState{Version: digestOf(newest[0].ID), ChangedAt: newest[0].At}
+		}
+	}
+	return nil
+}
+
+// delivery sets the states of WatchDelivery. Few people look at a delivery, so each is read alone.
+func (w watcher) delivery(ctx context.Context, watched []Watched, states []WatchedState) error {
+	for i, one := range watched {
+		if one.Topic != WatchDelivery {
+			continue
+		}
+		found, err := w.tx.FindDelivery(ctx, one.ID)
+		if err != nil {
+			return err
+		}
+		states[i].Undated = true // A replay of it has another time.
+		if found.CompanyID == one.CompanyID {
+			states[i].Version = digestOf(found.ID, found.Status, len(found.Attempts), found.DueAt)
+		}
+	}
+	return nil
+}
+
+// sales sets the states of WatchSales by the sums of the last hour: a dispatch adds to those of the time of the sale.
+func (w watcher) sales(ctx context.Context, watched []Watched, states []WatchedState) error {
+	if !slices.ContainsFunc(watched, func(one Watched) bool { return one.Topic == WatchSales }) {
+		return nil
+	}
+	now := w.at.Truncate(driver.SalesInterval)
+	found, err := w.tx.PlatformSums(ctx, []time.Time{now.Add(-platformPastAfter), now.Add(2 * driver.SalesInterval)}, 0)
+	if err != nil {
+		return err
+	}
+	for i, one := range watched {
+		if one.Topic == WatchSales {
+			states[i] = WatchedState{Version: digestOf(found.Periods), Undated: true}
+		}
 	}
 	return nil
 }

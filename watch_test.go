@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -200,5 +201,77 @@ func TestSessionsAreNotUsedByLooking(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(found[0], none) // It was looked at, and not used.
 		is.Equal(found[4].ID, second.Session.ID)
+	})
+}
+
+// refusing is a sender whose receiver refuses everything.
+type refusing struct{}
+
+func (refusing) Post(context.Context, ticketing.WebhookRequest) (int, error) {
+	return http.StatusBadGateway, nil
+}
+
+// TestWatchOfThePlatformAndOfADelivery holds that a sale that was counted changes the state of the platform's sales, an
+// act that of the platform's log, and an attempt that of its delivery, each of them alone.
+func TestWatchOfThePlatformAndOfADelivery(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		e.broken = true // The sum below belongs to no order.
+		ctx, companyID := t.Context(), e.verified(t)
+		_, err := e.staff.CreateWebhookEndpoint(ctx, companyID, ticketing.WebhookEndpointParams{
+			URL: "https://hooks.example.com/", Events: ticketing.WebhookEventTypes(),
+		})
+		is.NoErr(err)
+		_, err = e.staff.TriggerWebhook(ctx, companyID, ticketing.WebhookEventTypes()[0])
+		is.NoErr(err)
+		sending, err := ticketing.New(e.store, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Clock: e.clock.now, Sender: refusing{},
+		})
+		is.NoErr(err)
+		send := func() error {
+			_, err := sending.SendWebhooks(ctx)
+			return err
+		}
+		is.NoErr(send())
+		e.clock.advance(time.Hour)
+		made, err := e.staff.ListDeliveries(ctx, companyID, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+		is.NoErr(err)
+		watched := []ticketing.Watched{
+			{Topic: ticketing.WatchSales},
+			{Topic: ticketing.WatchAudit},
+			{Topic: ticketing.WatchDelivery, CompanyID: companyID, ID: made.Items[0].ID},
+			{Topic: ticketing.WatchDelivery, CompanyID: uuid.New(), ID: made.Items[0].ID}, // of another company
+		}
+		before, err := e.Watch(ctx, watched)
+		is.NoErr(err)
+		for changed, change := range map[int]func() error{
+			1: func() error {
+				_, err := e.staff.RenameCompany(ctx, companyID, "Adire Live")
+				return err
+			},
+			2: send, // The second attempt fails like the first.
+			0: func() error {
+				return e.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+					if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
+						return err
+					}
+					return tx.AddSales(ctx, []driver.SalesSum{{
+						SalesSumRef: driver.SalesSumRef{CompanyID: companyID, At: e.clock.now().Truncate(driver.SalesInterval)},
+						Orders:      1, Admissions: 1, Gross: 100_00,
+					}})
+				})
+			},
+		} {
+			is.NoErr(change())
+			after, err := e.Watch(ctx, watched)
+			is.NoErr(err)
+			for i := range watched {
+				if got := after[i].Version != before[i].Version; got != (i == changed) {
+					t.Errorf("change %d: %v changed: %v", changed, watched[i], got)
+				}
+			}
+			before = after
+		}
 	})
 }

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
@@ -156,4 +158,60 @@ func TestCancellationAppearsOnTheOpenOrder(t *testing.T) {
 	p.Wait(`document.querySelector("#live .head").textContent.includes("Cancelled")`)
 	p.Wait(`document.querySelector("#live").textContent.includes("A stolen card")`)
 	p.IsClean()
+}
+
+// TestStreamsOfListsSayWhatChanged holds that a sale, an attempt of a delivery and an act of the log are signalled on the
+// pages that show them, each opened with the state that its page showed.
+func TestStreamsOfListsSayWhatChanged(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.endpoint(t)
+	s.sell(t)
+	s.status.Store(http.StatusBadGateway)
+	s.count(t)
+	deliveries, err := s.staff.ListDeliveries(t.Context(), s.company, ticketing.DeliveryFilter{}, ticketing.PageParams{})
+	ok.NoErr(err)
+	const company = "/business/{companyId}"
+	delivery := company + "/webhooks/deliveries/" + deliveries.Items[0].ID.String()
+	s.books.Clock.Advance(10 * time.Minute)
+	feeds := map[string]*feed{}
+	for who, paths := range map[string][]string{
+		viewer: {company + "/events", company + "/reports", company + "/settlements", company + "/webhooks", delivery},
+		chief:  {"/platform/money", "/platform/settlements", "/platform/audit", "/platform/companies"},
+	} {
+		for _, path := range paths {
+			feeds[path] = s.openAt(t, who, s.stream(t, who, path))
+		}
+	}
+	s.count(t) // The second attempt of the delivery fails, too.
+	ok.Equal(feeds[delivery].next(), somethingChanged)
+	s.sell(t)
+	for _, path := range []string{company + "/events", company + "/reports", company + "/settlements"} {
+		ok.Equal(feeds[path].next(), somethingChanged) // path
+	}
+	s.count(t)
+	ok.Equal(feeds["/platform/money"].next(), somethingChanged)
+	ok.Equal(feeds[company+"/webhooks"].next(), somethingChanged)
+	_, err = s.staff.RenameCompany(t.Context(), s.company, "Adire Live")
+	ok.NoErr(err)
+	for _, path := range []string{"/platform/settlements", "/platform/audit", "/platform/companies"} {
+		ok.Equal(feeds[path].next(), somethingChanged) // path
+	}
+	// Nothing changes on a later page, in a period that is over, and where balances are read now and then.
+	for who, paths := range map[string][]string{
+		viewer: {company + "/reports?until=2026-01-05"},
+		chief:  {"/platform/money?until=2026-01-05", "/platform/companies?order=FLOAT", "/platform/audit?cursor=" + s.later(t)},
+	} {
+		for _, path := range paths {
+			ok.True(!s.get(t, who, path).has("hx-sse:connect")) // path
+		}
+	}
+}
+
+// later returns the cursor of the second page of the platform's log.
+func (s *shop) later(t *testing.T) string {
+	t.Helper()
+	page, err := s.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{PageParams: ticketing.PageParams{Limit: 1}})
+	is.New(t).NoErr(err)
+	return page.NextCursor
 }

@@ -55,9 +55,9 @@ func (c *call) watched(p *page) []ticketing.Watched {
 		case ticketing.WatchMoney:
 		case ticketing.WatchAudit, ticketing.WatchEvent, ticketing.WatchOrder:
 			needs = ""
-		case ticketing.WatchDeliveries:
+		case ticketing.WatchDelivery, ticketing.WatchDeliveries:
 			needs = ticketing.PermissionWebhookRead
-		case ticketing.WatchQueues:
+		case ticketing.WatchQueues, ticketing.WatchSales:
 			needs = ticketing.PermissionTenantRead
 		}
 		if needs == "" || holds(c.actor, needs) {
@@ -77,7 +77,9 @@ func (c *call) changing(p *page) []ticketing.Watched {
 			all[i].ID = c.pathID("eventId")
 		case ticketing.WatchOrder:
 			all[i].ID = c.pathID("orderId")
-		case ticketing.WatchQueues:
+		case ticketing.WatchDelivery:
+			all[i].ID = c.pathID("deliveryId")
+		case ticketing.WatchQueues, ticketing.WatchSales:
 			all[i].CompanyID = uuid.Nil
 		case ticketing.WatchMoney, ticketing.WatchAudit, ticketing.WatchDeliveries:
 		}

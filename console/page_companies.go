@@ -25,6 +25,7 @@ func companiesPages() []page {
 			path: companiesPath, scope: scopePlatform, title: "Companies", nav: "Companies", icon: "building",
 			permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-companies.html",
 			query: append([]string{"cursor"}, companyFilters()...), load: loadAllCompanies,
+			live: []ticketing.WatchTopic{ticketing.WatchAudit},
 		},
 		{
 			path: companyPath, scope: scopePlatform, title: "Company", permissions: companyReads(ticketing.PermissionWalletRead),
@@ -155,7 +156,7 @@ func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 	filter.PageParams = c.paging()
 	found, err := c.operator.ListCompanies(ctx, filter)
 	shown.Items = found.Items
-	return view{data: shown, paged: true, next: found.NextCursor}, err
+	return view{data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, err
 }
 
 // loadLowestFloats shows the companies with the lowest float. No index orders companies by their balance, so the list
@@ -163,7 +164,8 @@ func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 func loadLowestFloats(ctx context.Context, c *call, shown companyList) (view, error) {
 	if isFiltered(c, "prefix", "status", "verification", "expires", "cursor") {
 		shown.TooNarrow = true
-		return view{data: shown, refused: invalid("order: FLOAT goes with no filter and no cursor")}, nil
+		refusal := invalid("order: FLOAT goes with no filter and no cursor")
+		return view{data: shown, still: true, refused: refusal}, nil
 	}
 	limit := c.paging().Limit
 	if limit == 0 {
@@ -171,7 +173,7 @@ func loadLowestFloats(ctx context.Context, c *call, shown companyList) (view, er
 	}
 	found, err := c.operator.LowFloats(ctx, limit)
 	shown.Lowest = &found
-	return view{data: shown, paged: true}, err
+	return view{data: shown, paged: true, still: true}, err // No act of the log is about a balance.
 }
 
 // platformCompany is one company with its wallets.

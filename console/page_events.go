@@ -25,6 +25,7 @@ func eventPages() []page {
 			group: groupSelling, bar: true,
 			path: eventsPath, scope: scopeCompany, title: "Events", nav: "Events", icon: "calendar", grants: read,
 			template: "events.html", query: []string{"cursor", "status"}, load: loadEvents,
+			live: []ticketing.WatchTopic{ticketing.WatchMoney},
 		},
 		{
 			path: eventNewPath, scope: scopeCompany, title: "New event", grants: manage, template: "event-form.html",
@@ -100,7 +101,7 @@ func loadEvents(ctx context.Context, c *call) (view, error) {
 			option{Value: "ENDED", Label: "Ended"}, option{Value: "CANCELLED", Label: "Cancelled"})},
 	}
 	shown.Items, err = showEvents(ctx, c, found.Items)
-	return view{data: shown, paged: true, next: found.NextCursor}, err
+	return view{data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, err
 }
 
 // setEventStatus returns a function that publishes an event, or makes it a draft again.

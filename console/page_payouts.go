@@ -20,6 +20,7 @@ func payoutPages() []page {
 		path: payoutsPath, scope: scopePlatform, title: "Settlements", nav: "Settlements", icon: "bank",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead, ticketing.PermissionSettlementRead},
 		template:    "platform-settlements.html", query: []string{"cursor"}, load: loadPayouts,
+		live: []ticketing.WatchTopic{ticketing.WatchAudit},
 	}}
 }
 
@@ -75,7 +76,7 @@ func loadPayouts(ctx context.Context, c *call) (view, error) {
 	if shown.First && !c.exchange.api {
 		shown.Decided, err = decidedSettlements(ctx, c)
 	}
-	return view{data: shown, paged: true, next: found.NextCursor}, err
+	return view{data: shown, paged: true, next: found.NextCursor, still: !shown.First}, err
 }
 
 // decidedSettlements returns the latest decided settlements, from the audit log of all companies.

@@ -17,6 +17,7 @@ func platformAuditPages() []page {
 		path: platformAuditPath, scope: scopePlatform, title: "Audit log", nav: "Audit", icon: "list",
 		permissions: []ticketing.Permission{ticketing.PermissionTenantRead}, template: "platform-audit.html",
 		query: append([]string{"cursor"}, withZone(auditFilters())...), load: loadPlatformAudit,
+		live: []ticketing.WatchTopic{ticketing.WatchAudit},
 	}}
 }
 
@@ -67,5 +68,5 @@ func loadPlatformAudit(ctx context.Context, c *call) (view, error) {
 		}
 		shown.Items = append(shown.Items, act)
 	}
-	return view{data: shown, paged: true, next: found.NextCursor}, nil
+	return view{data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, nil
 }

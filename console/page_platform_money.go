@@ -17,7 +17,7 @@ func platformMoneyPages() []page {
 	return []page{{
 		path: platformMoneyPath, scope: scopePlatform, title: "Money", nav: "Money", icon: "chart",
 		permissions: companyReads(ticketing.PermissionWalletRead), template: "platform-money.html",
-		query: moneyFilters(), load: loadPlatformMoney,
+		query: moneyFilters(), load: loadPlatformMoney, live: []ticketing.WatchTopic{ticketing.WatchSales},
 	}}
 }
 
@@ -58,7 +58,7 @@ func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
 	}
 	shown.Chart = covered.salesChart(ticketing.SalesReport{Items: sold.Items, Total: sold.Total})
 	shown.Chart.Empty = "Gross sales of all companies appear here."
-	return view{data: shown}, nil
+	return view{data: shown, still: covered.over(c.now)}, nil
 }
 
 // moneyPeriod reads the period of the query.

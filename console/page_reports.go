@@ -24,6 +24,7 @@ func reportsPage() page {
 		path:  reportsPath, scope: scopeCompany, title: "Reports", nav: "Reports", icon: "chart",
 		permissions: []ticketing.Permission{ticketing.PermissionWalletRead}, template: "reports.html",
 		query: append(reportFilters(), eventNameQuery), load: loadReports,
+		live: []ticketing.WatchTopic{ticketing.WatchMoney},
 	}
 }
 
@@ -108,7 +109,7 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 	if shown.Float != nil {
 		shown.Charts = append(shown.Charts, period.floatChart(shown.Float))
 	}
-	return view{data: shown}, nil
+	return view{data: shown, still: period.over(c.now)}, nil
 }
 
 // intervalFilter returns the choice of how long an interval of a report is.

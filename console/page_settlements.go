@@ -17,6 +17,7 @@ func settlementPages() []page {
 		path: settlementsPath, scope: scopeCompany, title: "Settlements", nav: "Settlements", icon: "bank",
 		permissions: []ticketing.Permission{ticketing.PermissionSettlementRead}, template: "settlements.html",
 		query: []string{"cursor"}, load: loadSettlements,
+		live: []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchAudit},
 	}}
 }
 
@@ -88,7 +89,7 @@ func loadSettlements(ctx context.Context, c *call) (view, error) {
 	if err := together(ctx, loads...); err != nil {
 		return view{}, err
 	}
-	shown.data = data
+	shown.data, shown.still = data, !data.First
 	return shown, nil
 }
 

@@ -24,7 +24,7 @@ func webhookPages() []page {
 		{
 			group: groupIntegrations, bar: true,
 			path: webhooksPath, scope: scopeCompany, title: "Webhooks", nav: "Webhooks", icon: "hook", permissions: read,
-			template: "webhooks.html", load: loadWebhooks,
+			template: "webhooks.html", load: loadWebhooks, live: []ticketing.WatchTopic{ticketing.WatchDeliveries},
 		},
 		{
 			path: endpointPath, scope: scopeCompany, title: "Webhook endpoint", permissions: read, template: "endpoint.html",
@@ -37,7 +37,7 @@ func webhookPages() []page {
 		},
 		{
 			path: deliveryPath, scope: scopeCompany, title: "Delivery", permissions: read, template: "delivery.html",
-			load: loadDelivery,
+			load: loadDelivery, live: []ticketing.WatchTopic{ticketing.WatchDelivery, ticketing.WatchDeliveries},
 		},
 		{
 			path: replayPath, scope: scopeCompany, title: "Replay deliveries",

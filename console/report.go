@@ -14,6 +14,9 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
+// countedWithin is how long the dispatch may take to count a sale.
+const countedWithin = time.Hour
+
 // period is a run of hours or of days of a zone.
 type period struct {
 	hourly bool
@@ -51,6 +54,9 @@ func beginOfDay(year int, month time.Month, day int, zone *time.Location) time.T
 
 // from returns the beginning of the period.
 func (p period) from() time.Time { return p.starts[0] }
+
+// over reports whether the period has ended, and nothing is counted in it any more.
+func (p period) over(now time.Time) bool { return p.end.Before(now.Add(-countedWithin)) }
 
 // index returns the interval of a time.
 func (p period) index(at time.Time) int {
