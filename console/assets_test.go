@@ -86,8 +86,8 @@ func busyShop(t *testing.T) (*shop, *strings.Replacer) {
 	s.sendAll(t)
 	s.sendMails(t)
 	s.count(t)
-	return s, strings.NewReplacer("{companyId}", s.company.String(), "{eventId}", s.event.ID.String(), "{orderId}", orderID,
-		"{endpointId}", endpointID, "{deliveryId}", deliveryID)
+	return s, strings.NewReplacer("{companyId}", s.company.String(), "{eventId}", s.event.ID.String(),
+		"{orderId}", orderID, "{endpointId}", endpointID, "{deliveryId}", deliveryID)
 }
 
 // TestPagesAreSmall limits what the pages transfer where each list is full: 70 KB at a first visit, and 15 KB later.

@@ -53,7 +53,8 @@ func TestEveryActionHasWords(t *testing.T) {
 				if !isLiteral || literal.Kind != token.STRING {
 					continue
 				}
-				if action, err := strconv.Unquote(literal.Value); err == nil && action != platformSubject && isAction.MatchString(action) {
+				action, err := strconv.Unquote(literal.Value)
+				if err == nil && action != platformSubject && isAction.MatchString(action) {
 					audited[action] = true
 				}
 			}

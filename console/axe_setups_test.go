@@ -34,8 +34,8 @@ func waitForText(p *browsertest.Page, text string) {
 	p.Wait(fmt.Sprintf(`document.readyState === "complete" && document.body.innerText.includes(%q)`, text))
 }
 
-// TestPagesOfSignInAreAccessibleInEachSetup looks at sign-in and confirmation of a service without mail, with an issuer,
-// and in a host that identifies people.
+// TestPagesOfSignInAreAccessibleInEachSetup looks at sign-in and confirmation of a service without mail, with an
+// issuer, and in a host that identifies people.
 func TestPagesOfSignInAreAccessibleInEachSetup(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -68,8 +68,8 @@ func TestPagesOfSignInAreAccessibleInEachSetup(t *testing.T) {
 	lookOnce(t, p, "confirm-host")
 }
 
-// TestPagesOfFailuresAreAccessible looks at what a person sees who may not see a page, whose session has ended, and while
-// the database is away.
+// TestPagesOfFailuresAreAccessible looks at what a person sees who may not see a page, whose session has ended, and
+// while the database is away.
 func TestPagesOfFailuresAreAccessible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

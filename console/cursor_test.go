@@ -13,7 +13,8 @@ import (
 	"github.com/floatgate/ticketing/console"
 )
 
-// TestCursorIsOfItsListAlone sends the cursor of each list to every other list, and to the same list of another company.
+// TestCursorIsOfItsListAlone sends the cursor of each list to every other list, and to the same list of another
+// company.
 func TestCursorIsOfItsListAlone(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)

@@ -81,7 +81,8 @@ func TestIssuersFirstSignInOffersAPasskey(t *testing.T) {
 	const offer = `id="passkey-add"`
 	first := signIn(s.clock.now())
 	ok.True(first.has(offer))
-	ok.True(!first.has("new link"))                                    // The issuer signs them in again, even if no mail does.
+	// The issuer signs them in again, even if no mail does.
+	ok.True(!first.has("new link"))
 	ok.True(!s.get(t, "somebody", "/business/{companyId}").has(offer)) // offered once
 	ok.True(!signIn(s.clock.now().Add(-time.Hour)).has(offer))
 	s.addPasskey(t)

@@ -81,8 +81,8 @@ func TestPersonAddsAPasskeyAndSignsInWithIt(t *testing.T) {
 	ok.Equal(len(keys), 0)
 }
 
-// TestButtonSignsInWithAPasskey presses the button of the sign-in page. The offer for the field is waiting at that time: a
-// device that does not confirm its user leaves it open, and the button withdraws it.
+// TestButtonSignsInWithAPasskey presses the button of the sign-in page. The offer for the field is waiting at that
+// time: a device that does not confirm its user leaves it open, and the button withdraws it.
 func TestButtonSignsInWithAPasskey(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
