@@ -272,8 +272,8 @@ func TestABundleContinuesAnOlderOne(t *testing.T) {
 			},
 		},
 		{
-			name: "written anew", older: tail, newer: another,
-			want: []string{"wallet FLOAT: entry 3 is not the one that stood there before: the history was written anew"},
+			name: "rewritten", older: tail, newer: another,
+			want: []string{"wallet FLOAT: entry 3 is not the one that stood there before: the history was rewritten"},
 		},
 		{
 			name: "cut short", older: tail, newer: short,

@@ -128,7 +128,7 @@ func (h *Head) continued(found *Entry) string {
 	case found == nil:
 		return fmt.Sprintf("wallet %s: it had %d entries before, now some of them are missing", h.Wallet, h.Sequence)
 	case found.Hash != h.Hash || found.After != h.Balance || !found.At.Equal(h.At):
-		return fmt.Sprintf("wallet %s: entry %d is not the one that stood there before: the history was written anew",
+		return fmt.Sprintf("wallet %s: entry %d is not the one that stood there before: the history was rewritten",
 			h.Wallet, h.Sequence)
 	}
 	return ""

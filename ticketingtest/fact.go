@@ -45,14 +45,14 @@ func (f *Facts) Of(kind ticketing.FactType) []ticketing.Fact {
 // facts recorded until then and an error.
 func (f *Facts) Wait(ctx context.Context, n int) ([]ticketing.Fact, error) {
 	for {
-		told, grown := f.now()
-		if len(told) >= n {
-			return told, nil
+		facts, grown := f.now()
+		if len(facts) >= n {
+			return facts, nil
 		}
 		select {
 		case <-grown:
 		case <-ctx.Done():
-			return told, fmt.Errorf("ticketingtest: %d of %d facts were told: %w", len(told), n, ctx.Err())
+			return facts, fmt.Errorf("ticketingtest: %d of %d facts were recorded: %w", len(facts), n, ctx.Err())
 		}
 	}
 }

@@ -32,7 +32,7 @@ type proxyCheck struct {
 
 func (*proxyCheck) Help() string {
 	return `It is the browser and the API at once. It serves an API that it controls at /api/public/v1 of --listen, ` +
-		`sends operations to the proxy, and compares its calls and its answers with section 4.12 of the contract. Exit ` +
+		`sends operations to the proxy, and compares its calls and its responses to section 4.12 of the contract. Exit ` +
 		`status 1 if a rule is broken. It needs no database.
 
     ticketing proxy check --proxy http://127.0.0.1:3000/tickets \

@@ -54,7 +54,7 @@ func (v *retention) UnmarshalText(text []byte) error {
 		parsed = time.Duration(days) * day
 	}
 	if err != nil || parsed > longestRetention || (parsed != 0 && parsed < time.Hour) {
-		return badValue("must be a time such as 30d or 12h, at least 1h, or 0 for ever")
+		return badValue("must be a time such as 30d or 12h, at least 1h, or 0 for no limit")
 	}
 	v.Duration = parsed
 	return nil

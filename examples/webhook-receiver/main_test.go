@@ -221,13 +221,13 @@ func TestWhatIsNotAsTheContractSaysIsRefused(t *testing.T) {
 	t.Parallel()
 	const id, kind, signature = "X-Service-Event-Id", "X-Service-Event", "X-Service-Signature"
 	for name, change := range map[string]func(d *delivery){
-		"a tampered body":     func(d *delivery) { d.body = bytes.Replace(d.body, []byte("950.00"), []byte("150.00"), 1) },
-		"a body written anew": func(d *delivery) { d.body = append(d.body, '\n') },
-		"no body":             func(d *delivery) { d.body = nil },
-		"too old":             func(d *delivery) { d.sign(current, time.Now().Add(-302*time.Second)) },
-		"too early":           func(d *delivery) { d.sign(current, time.Now().Add(302*time.Second)) },
-		"another secret":      func(d *delivery) { d.sign("svc_whsec_other", time.Now()) },
-		"no signature":        func(d *delivery) { d.header.Del(signature) },
+		"a tampered body":  func(d *delivery) { d.body = bytes.Replace(d.body, []byte("950.00"), []byte("150.00"), 1) },
+		"a rewritten body": func(d *delivery) { d.body = append(d.body, '\n') },
+		"no body":          func(d *delivery) { d.body = nil },
+		"too old":          func(d *delivery) { d.sign(current, time.Now().Add(-302*time.Second)) },
+		"too early":        func(d *delivery) { d.sign(current, time.Now().Add(302*time.Second)) },
+		"another secret":   func(d *delivery) { d.sign("svc_whsec_other", time.Now()) },
+		"no signature":     func(d *delivery) { d.header.Del(signature) },
 		"in capitals": func(d *delivery) {
 			prefix, digest, _ := strings.Cut(d.header.Get(signature), ",v1=")
 			d.header.Set(signature, prefix+",v1="+strings.ToUpper(digest))

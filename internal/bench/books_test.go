@@ -19,7 +19,7 @@ func TestJudgesTheBooks(t *testing.T) {
 		{"all is there", 10, 10, 0, true},
 		{"one was lost", 9, 10, 0, false},
 		{"one was lost, and a failed call makes up for none", 9, 10, 5, false},
-		{"nobody was told of one", 11, 10, 0, false},
+		{"one has no outcome", 11, 10, 0, false},
 		{"a failed call sold", 11, 10, 1, true},
 		{"more than the failed calls sold", 12, 10, 1, false},
 	} {

@@ -185,7 +185,7 @@ func (v *webhookVerified) judge() {
 		is   int64
 	}{
 		{"deliveries were made", v.Deliveries},
-		{"deliveries are told to have succeeded", v.Succeeded},
+		{"deliveries succeeded", v.Succeeded},
 		{"events arrived", v.Arrived},
 	} {
 		if count.is != v.Expected {

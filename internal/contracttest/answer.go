@@ -38,7 +38,7 @@ func (a Answer) Measured(method string) error {
 		return nil
 	}
 	if is := []string{strconv.Itoa(len(a.Body))}; !slices.Equal(a.Header["Content-Length"], is) {
-		return fmt.Errorf("its length is %s, and told as %q", is[0], a.Header["Content-Length"])
+		return fmt.Errorf("its length is %s, its Content-Length is %q", is[0], a.Header["Content-Length"])
 	}
 	return nil
 }

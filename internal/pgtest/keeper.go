@@ -149,7 +149,7 @@ func (k *keeper) start(verb string) (int, error) {
 
 func (k *keeper) ask(words ...string) (string, error) {
 	if _, err := fmt.Fprintln(k.orders, strings.Join(words, " ")); err != nil {
-		return "", fmt.Errorf("tell the keeper: %w", err)
+		return "", fmt.Errorf("write to the keeper: %w", err)
 	}
 	return k.answer()
 }

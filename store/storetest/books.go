@@ -103,7 +103,7 @@ func soldAdmissionsListed(ctx context.Context, s driver.Store) error {
 		})
 		return errors.Join(
 			err,
-			want("what the books tell", sold).
+			want("the sums of the books", sold).
 				from(tx.ListSoldAdmissions(ctx, driver.SoldQuery{CompanyID: companyA, Limit: 9})),
 			want("a part", sold[2:4]).from(tx.ListSoldAdmissions(ctx, driver.SoldQuery{
 				CompanyID: companyA, After: places[1], Last: 3, Limit: 9,

@@ -77,10 +77,10 @@ func brokenHooks() []broken {
 		reads("needs no secret", "deliveries/a secret is needed while one is pending", func(tx driver.ReadTx) driver.ReadTx {
 			return needless{tx}
 		}),
-		writes("dispatches without marking", "facts/go from dispatch to telling", func(tx driver.Tx) driver.Tx {
+		writes("dispatches without marking", "facts/go from dispatch to publication", func(tx driver.Tx) driver.Tx {
 			return undispatching{tx}
 		}),
-		writes("tells what nobody is to be told", "facts/go from dispatch to telling", func(tx driver.Tx) driver.Tx {
+		writes("publishes what nobody is to get", "facts/go from dispatch to publication", func(tx driver.Tx) driver.Tx {
 			return talkative{tx}
 		}),
 		{"takes what another has taken", "facts/are taken by one at a time", takesTwice},

@@ -19,7 +19,7 @@ func brokenWrites() []broken {
 		{"trims texts", "values/texts are kept exactly", writing(func(tx driver.Tx) driver.Tx {
 			return trimming{tx}
 		})},
-		{"composes letters of names", "values/texts that look alike are told apart", writing(func(tx driver.Tx) driver.Tx {
+		{"composes letters of names", "values/texts that look alike stay distinct", writing(func(tx driver.Tx) driver.Tx {
 			return normalising{tx}
 		})},
 		{"loses milliseconds", "companies/round trip", writing(func(tx driver.Tx) driver.Tx {

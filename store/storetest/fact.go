@@ -45,7 +45,7 @@ func outboxChecks() []Check {
 		{"facts/a lease is taken back", grounded(leaseTakenBack)},
 		{"facts/a fact is leased once", grounded(factsLeasedOnce)},
 		{"facts/companies that have something due", grounded(companiesDue)},
-		{"facts/go from dispatch to telling", grounded(factsDispatched)},
+		{"facts/go from dispatch to publication", grounded(factsDispatched)},
 		{"facts/are taken by one at a time", grounded(factsTakenOnce)},
 		{"facts/old ones that are handled are removed", grounded(factsPruned)},
 	}
@@ -291,7 +291,7 @@ func factsDispatched(ctx context.Context, s driver.Store) error {
 			})
 			return errors.Join(err, want("leased after an Update that failed", none).from(lease(ctx, s, at(100), 9)))
 		},
-		func() error { return want("taken to be told", facts[:2]).from(take(ctx, s, 2, dispatch(false))) },
+		func() error { return want("taken to be published", facts[:2]).from(take(ctx, s, 2, dispatch(false))) },
 		func() error { return want("taken to nobody", facts[2:3]).from(take(ctx, s, 1, dispatch(true))) },
 		func() error { return want("leased", facts[:2]).from(lease(ctx, s, at(100), 9)) },
 		func() error { return complete(ctx, s, facts[0]) },
@@ -368,7 +368,7 @@ func factsPruned(ctx context.Context, s driver.Store) error {
 		want("what is older than the first that waits", 2).from(prune(9)), left(facts[2:]...),
 		want("none that is newer", 0).from(prune(9)),
 		share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.DispatchFacts(ctx, facts[2:3], false) }),
-		want("none that nobody was told of", 0).from(prune(9)), left(facts[2:]...),
+		want("none that was not published", 0).from(prune(9)), left(facts[2:]...),
 		share(ctx, s, func(ctx context.Context, tx driver.Tx) error { return tx.CompleteFacts(ctx, facts[2:3]) }),
 		want("the oldest two", 2).from(prune(2)), left(facts[4:]...),
 		want("the rest", 1).from(prune(9)), left(facts[5]),

@@ -15,7 +15,7 @@ import (
 func textChecks() []Check {
 	return []Check{
 		{"values/texts are kept exactly", grounded(textsExact)},
-		{"values/texts that look alike are told apart", grounded(textsApart)},
+		{"values/texts that look alike stay distinct", grounded(textsApart)},
 		{"values/times are kept in UTC with milliseconds", grounded(timesKept)},
 		{"values/times of every kind of record", grounded(timesOfRecords)},
 		{"values/a zero time is kept as none", grounded(zeroTimes)},
