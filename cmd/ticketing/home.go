@@ -86,6 +86,7 @@ func (h *home) before(next http.Handler) http.Handler {
 	for _, path := range []string{"/docs", "/guide", "/openapi.json"} {
 		redirects[path] = h.page.API + path
 	}
+	redirects["/favicon.ico"] = h.page.API + "/docs/icon.svg" // Browsers ask for it beside JSON, too.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
 		to, redirected := redirects[path]

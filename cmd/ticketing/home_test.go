@@ -96,8 +96,13 @@ func TestHomeRedirects(t *testing.T) {
 			is.Equal(header.Get("Location"), "api/public/v1"+path)
 		}
 	}
+	status, header, _ := browse(t, http.MethodGet, origin+"/favicon.ico")
+	is.Equal(status, http.StatusFound)
+	status, header, _ = browse(t, http.MethodGet, origin+"/"+header.Get("Location"))
+	is.Equal(status, http.StatusOK)
+	is.Equal(header.Get("Content-Type"), "image/svg+xml")
 	for _, path := range []string{
-		"/docs/", "/docs/page.js", "/Guide", "/index.html", "/favicon.ico", "/home.html", "/home.css/",
+		"/docs/", "/docs/page.js", "/Guide", "/index.html", "/favicon.svg", "/home.html", "/home.css/",
 	} {
 		status, body := get(t, origin+path)
 		is.Equal(status, http.StatusNotFound) // path
