@@ -107,7 +107,7 @@ type need struct {
 func needsOfActs() map[string]need {
 	const recent = true
 	return map[string]need{
-		"sign_out": {}, "session.end": {}, "session.end_others": {}, "confirm.mail": {}, "confirm.code": {},
+		"sign_out": {}, "session.end": {}, "session.end_others": {}, "appearance.set": {}, "confirm.mail": {}, "confirm.code": {},
 		"passkey.rename": {}, "passkey.remove": {recent: recent},
 
 		"verification.save":       {ticketing.PermissionKYBManage, false},

@@ -15,6 +15,8 @@ const (
 	browserCookie = "ticketing-browser" // binds a code to the browser that asked for it
 	doneCookie    = "ticketing-done"    // what the next page says
 	offerCookie   = "ticketing-offer"   // the next page offers to add a passkey
+
+	appearanceCookie = "ticketing-appearance"
 )
 
 // cookieName returns the name of a cookie. Browsers accept the prefix __Host- only over https, and then only from this

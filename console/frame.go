@@ -26,6 +26,7 @@ type frame struct {
 	Refusal   *ticketing.Error // why an act was refused
 	RequestID string
 	Accent    string // six hexadecimal digits; empty: the console's own
+	Chosen    appearance
 	Plain     bool   // without navigation
 	IsStaff   bool   // the person may go to the platform
 	Self      bool   // a page about the person alone

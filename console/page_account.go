@@ -37,6 +37,7 @@ func accountActs() []act {
 			name: "session.end_others", scope: scopeSelf, path: "/account/sessions/end-others", page: "/account",
 			done: "All other sessions are signed out.",
 		}, noMembers, endOtherSessions),
+		appearanceAct(),
 	}, slices.Concat(passkeyActs(), confirmActs())...)
 }
 

@@ -143,7 +143,7 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 	f := &frame{
 		call: c, Title: p.title, Email: x.visitor.email, Data: shown.data, RequestID: x.id, refused: after,
 		Here: x.r.URL.Path, Next: shown.next, Sessions: x.config.Identify == nil, Self: p.scope == scopeSelf,
-		OnPlatform: p.scope == scopePlatform,
+		OnPlatform: p.scope == scopePlatform, Chosen: x.appearance(),
 	}
 	if after == nil && !shown.still {
 		f.Live = c.streamOf(p)
@@ -193,7 +193,8 @@ func (x *exchange) renderFailure(status int, shown *ticketing.Error) []byte {
 	if status == http.StatusBadRequest && !isSafe(x.r.Method) {
 		title = "This form was not accepted"
 	}
-	f := &frame{Title: title, RequestID: x.id, Refusal: shown, Plain: true, Here: x.r.URL.Path}
+	f := &frame{Title: title, RequestID: x.id, Refusal: shown, Plain: true, Here: x.r.URL.Path,
+		Chosen: x.appearance()}
 	text, err := x.execute("failure.html", f)
 	if err != nil {
 		panic(err) // The page of an error is tested with every status.

@@ -39,10 +39,12 @@ type signInFrame struct {
 	Refusal                                     *ticketing.Error
 	Done                                        string
 	Typed                                       url.Values
+	Chosen                                      appearance
 }
 
 func (x *exchange) renderSignIn(status int, name string, f *signInFrame) (answer, error) {
 	f.Plain, f.RequestID, f.Here, f.Issuer = true, x.id, x.r.URL.Path, x.issuerName()
+	f.Chosen = x.appearance()
 	text, err := x.execute(name, f)
 	return answer{status: status, contentType: htmlType, body: text}, err
 }
