@@ -27,9 +27,9 @@ type frame struct {
 	RequestID string
 	Accent    string // six hexadecimal digits; empty: the console's own
 	Chosen    appearance
-	Plain     bool   // without navigation
-	IsStaff   bool   // the person may go to the platform
-	Self      bool   // a page about the person alone
+	Plain     bool // without navigation
+	IsStaff   bool // the person may go to the platform
+	Self      bool // a page about the person alone
 	// OnPlatform is set on the pages of the platform.
 	OnPlatform bool
 	Sessions   bool   // the console has sessions of its own
