@@ -186,8 +186,8 @@ func TestServeWithConsole(t *testing.T) {
 	ok.Equal(status, http.StatusUnauthorized)
 }
 
-// No path of /api/v2 is served below the prefix of the public API, not even to a key. No path of the public API is served
-// below /api/v2, not even to an administrator. The paths are those of docs/console.md and of openapi.json.
+// No path of /api/v2 is served below the prefix of the public API, not even to a key. No path of the public API is
+// served below /api/v2, not even to an administrator. The paths are those of docs/console.md and of openapi.json.
 func TestPlanesDoNotServeEachOther(t *testing.T) {
 	t.Parallel()
 	leftOut(t)
