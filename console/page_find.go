@@ -30,13 +30,20 @@ func findPages(in scope) []page {
 	return []page{one}
 }
 
-// FindPath returns the address of the search for the header of every page, and "" where the person may not search.
+// FindPath returns the address of the search for the header of every page, and "" where the person may not search. On
+// the pages about the person staff search the platform, and a member chooses a company first unless there is only one.
 func (f *frame) FindPath() string {
 	path := findPath
 	switch {
 	case f.OnPlatform:
 		path = platformFindPath
-	case f.companyID == uuid.Nil:
+	case f.companyID != uuid.Nil:
+	case f.Self && f.IsStaff:
+		return platformFindPath
+	default:
+		if list, ok := f.Data.(companies); ok && len(list.Companies) == 1 {
+			return f.Path(findPath, "companyId", list.Companies[0].CompanyID)
+		}
 		return ""
 	}
 	if f.permit(f.console.pages[path]) != nil {

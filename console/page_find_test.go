@@ -155,7 +155,12 @@ func TestEveryPageCanFind(t *testing.T) {
 		ok.Equal(strings.Count(got.text, `id="find"`), 1)                                                  // path
 		ok.True(got.has(`action="` + strings.ReplaceAll(action, "{companyId}", s.company.String()) + `"`)) // path
 	}
-	for _, path := range []string{"/account", "/business", "/sign-in"} {
+	// The pages about the person search the platform for staff, and the only company for a member.
+	for _, path := range []string{"/account", "/business"} {
+		ok.True(s.get(t, chief, path).has(`action="` + platformFind + `"`)) // path
+	}
+	ok.True(s.get(t, owner, "/business").has(`action="` + strings.ReplaceAll(find, "{companyId}", s.company.String()) + `"`))
+	for _, path := range []string{"/account", "/sign-in"} {
 		ok.True(!s.get(t, owner, path).has(`id="find"`)) // path
 	}
 	const secret = "secret.person@example.com"
