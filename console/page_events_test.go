@@ -291,3 +291,23 @@ func TestSuspendedCompanyChangesNoEvent(t *testing.T) {
 
 // tierAt returns the path of a tier's acts.
 func (s *shop) tierAt(tier string) string { return s.at() + "/tiers/" + url.PathEscape(tier) }
+
+// TestEventsRefuseWrongFilters holds that a status that no event has and a cursor of no page are refused with words.
+func TestEventsRefuseWrongFilters(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	s.books.Event(t)
+	_, next, _ := strings.Cut(s.get(t, viewer, events+"?limit=1").text, "?cursor=")
+	cursor, _, _ := strings.Cut(next, "&")
+	for query, want := range map[string]string{
+		"status=SOLD": "status: ", "status=published": "status: ", "cursor=x": "cursor", "limit=0": "limit: ",
+		"status=DRAFT&cursor=" + cursor: "cursor", // The cursor is of all events.
+	} {
+		for _, path := range []string{events, "/api/v2" + events} {
+			refused := s.get(t, viewer, path+"?"+query)
+			ok.Equal(refused.StatusCode, http.StatusBadRequest) // path, query
+			ok.True(refused.has(want))                          // path, query
+		}
+	}
+	ok.Equal(s.get(t, viewer, events+"?limit=1&cursor="+cursor).StatusCode, http.StatusOK)
+}
