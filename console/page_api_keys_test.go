@@ -148,6 +148,8 @@ func TestRotationTicksItselfOff(t *testing.T) {
 	ok.True(strings.Contains(words(shown), "The successor Web shop"))
 	ok.True(strings.Contains(words(shown), "Then revoke "+key.ID.String()[:8]+" , which stays active until you do"))
 	ok.Equal(s.steps(t), "xx>--")
+	rotated := s.get(t, owner, apiKeysPath)
+	ok.Equal(strings.Count(rotated.text, `data-copy="`+key.ID.String()+`"`), 3) // its own, its step, and its successor's
 	page := s.get(t, owner, apiKeysPath)
 	text := words(page)
 	ok.True(strings.Contains(text, "Rotation of Web shop In progress"))

@@ -27,7 +27,8 @@ func (s *shop) emails(t *testing.T, query string) []string {
 func TestBuyersAreFoundByTheBeginningOfTheirEmail(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
-	ok.True(s.get(t, viewer, buyers).has("No buyers yet"))
+	empty := s.get(t, viewer, buyers)
+	ok.True(empty.has("No buyers yet") && empty.has("POST /checkouts"))
 	for _, email := range []string{"ngozi@example.com", "nkem@example.com", "ada@example.com"} {
 		s.sellTo(t, email, 1)
 	}

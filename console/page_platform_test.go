@@ -55,6 +55,7 @@ func TestCategoriesAreCreatedAndDeactivated(t *testing.T) {
 	ok.Equal(s.post(t, onboarding, path+"/create", "name", "Live", "slug", "live").StatusCode, http.StatusConflict)
 	var all []ticketing.Category
 	s.get(t, auditor, "/api/v2"+path).data(t, &all)
+	ok.True(made.has(`data-copy="` + all[0].ID.String() + `"`))
 	done := s.follow(t, onboarding, s.post(t, onboarding, path+"/"+all[0].ID.String()+"/deactivate"))
 	ok.True(done.has("The category is deactivated") && !done.has("/deactivate"))
 }

@@ -184,7 +184,7 @@ func TestDeadLetterIsReplayed(t *testing.T) {
 	ok.True(s.get(t, support, at).has("Replay</button>"))
 	made := s.follow(t, support, s.post(t, support, at+"/replay"))
 	ok.True(made.has("This page shows the new delivery."))
-	ok.True(made.has("Replay of"))
+	ok.True(made.has("Replay of") && made.has(`data-copy="`+letters[0].ID.String()+`"`))
 	ok.Equal(s.post(t, support, at+"/replay").StatusCode, http.StatusSeeOther)
 	s.sendAll(t)
 	ok.True(s.get(t, viewer, webhooks+"/deliveries?status=SUCCEEDED").has("replay"))
