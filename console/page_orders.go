@@ -61,6 +61,8 @@ func (o shownOrder) Confirmed() bool { return o.Status == ticketing.OrderConfirm
 type orderList struct {
 	itemList[shownOrder]
 
+	// Buyers are those whose email begins with the one of the filter, where it has no orders.
+	Buyers   []ticketing.CompanyBuyer
 	Events   eventChoice
 	Filters  []field
 	Exported []field // the filters of the file
@@ -92,9 +94,13 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	}
 	search.PageParams = c.paging()
 	var found ticketing.Page[ticketing.OrderDetail]
+	var buyers []ticketing.CompanyBuyer
 	var events eventChoice
 	err = together(ctx, func(ctx context.Context) (err error) {
 		found, err = c.operator.ListOrders(ctx, c.companyID, search)
+		if len(found.Items) == 0 && search.Email != "" && c.query("cursor") == "" && !c.exchange.api {
+			buyers, err = buyersFor(ctx, c, search.Email, err)
+		}
 		return asPeriod(err)
 	}, func(ctx context.Context) (err error) {
 		if !c.exchange.api { // The JSON has the orders alone.
@@ -105,10 +111,35 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	list := newOrderList(c, found.Items, events)
+	list.Buyers = buyers
 	// New orders do not change a later page.
-	return view{
-		data: newOrderList(c, found.Items, events), paged: true, next: found.NextCursor, still: c.query("cursor") != "",
-	}, nil
+	return view{data: list, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, nil
+}
+
+// maxChosenBuyers is how many buyers the beginning of an email leads to.
+const maxChosenBuyers = 20
+
+// buyersFor returns the buyers whose email begins with a text that has no orders, or is no email, as the refusal says.
+// A refusal of anything else stays.
+func buyersFor(ctx context.Context, c *call, text string, refusal error) ([]ticketing.CompanyBuyer, error) {
+	if refusal != nil {
+		refused := refusalOf(refusal)
+		if refused == nil || len(refused.Violations) == 0 || slices.ContainsFunc(refused.Violations,
+			func(one ticketing.Violation) bool { return !strings.HasPrefix(one.Message, "email: ") }) {
+			return nil, refusal
+		}
+	}
+	if !holds(c.actor, ticketing.PermissionBuyerRead) {
+		return nil, refusal
+	}
+	found, err := c.operator.ListBuyers(ctx, c.companyID, ticketing.BuyerFilter{
+		PageParams: ticketing.PageParams{Limit: maxChosenBuyers}, Prefix: text,
+	})
+	if errors.Is(err, ticketing.CodeInvalidRequest) {
+		return nil, refusal // The text is too long for an email, or has control characters.
+	}
+	return slices.DeleteFunc(found.Items, func(one ticketing.CompanyBuyer) bool { return isErased(one.Email) }), err
 }
 
 // findOrder returns the list of the one order that an id or a code names, and leads a browser to its page.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,7 @@ func TestOrdersAreFiltered(t *testing.T) {
 	ok.True(s.get(t, viewer, orders+"?status=REFUNDED").has("No orders match"))
 	ok.True(s.get(t, viewer, orders+"?limit=1").has("Next page"))
 	for _, wrong := range []string{
-		"?status=SOLD", "?email=ngozi", "?since=yesterday", "?event=x", "?limit=0", "?cursor=x",
+		"?status=SOLD", "?status=SOLD&email=ngozi", "?since=yesterday", "?event=x", "?limit=0", "?cursor=x",
 		"?since=2026-11-23&until=2026-11-20", "?email=" + strings.Repeat("a", 400) + "@example.com",
 	} {
 		ok.Equal(s.get(t, viewer, orders+wrong).StatusCode, http.StatusBadRequest)           // wrong
@@ -237,4 +238,32 @@ func TestOrdersAndEventsLeadToEachOther(t *testing.T) {
 	ok.True(s.get(t, viewer, orders+"?eventName=Nothing").has("No event has a name that begins with"))
 	ok.True(s.get(t, viewer, s.at()).has(`href="` + of + "/orders?event=" + s.event.ID.String() + `"`))
 	ok.True(s.get(t, viewer, orders+"/"+order.ID.String()).has(`href="` + of + "/events/" + s.event.ID.String() + `"`))
+}
+
+// TestOrdersAreFoundByTheBeginningOfAnEmail holds that the beginning of an email leads to the orders of the buyers that
+// it fits, and keeps the other filters, and that a program has to send a whole one.
+func TestOrdersAreFoundByTheBeginningOfAnEmail(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	for _, email := range []string{"ngozi@example.com", "ngozi@example.com.ng", "nneka@example.com"} {
+		s.sellTo(t, email, 1)
+	}
+	link := func(email string) string {
+		return `href="/business/` + s.company.String() + "/orders?email=" + url.QueryEscape(email) + `&amp;status=CONFIRMED"`
+	}
+	for text, want := range map[string]string{
+		"n": "ngozi@example.com ngozi@example.com.ng nneka@example.com", "NGOZI": "ngozi@example.com ngozi@example.com.ng",
+		"nneka@example": "nneka@example.com", "nneka@example.co": "nneka@example.com", "x": "", "nneka@example.com": "",
+	} {
+		page := s.get(t, viewer, orders+"?status=CONFIRMED&email="+url.QueryEscape(text))
+		ok.Equal(page.StatusCode, http.StatusOK) // text
+		for _, email := range []string{"ngozi@example.com", "ngozi@example.com.ng", "nneka@example.com"} {
+			listed := page.has("Buyers whose email begins with") && page.has(link(email))
+			ok.Equal(listed, slices.Contains(strings.Fields(want), email)) // text, email
+		}
+	}
+	ok.Equal(s.get(t, viewer, "/api/v2"+orders+"?email=ngozi").StatusCode, http.StatusBadRequest)
+	_, err := s.staff.EraseBuyer(t.Context(), s.company, "nneka@example.com")
+	ok.NoErr(err)
+	ok.True(!s.get(t, viewer, orders+"?email=e").has("Buyers whose email begins with"))
 }
