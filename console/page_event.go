@@ -8,6 +8,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/walltime"
+	"github.com/floatgate/ticketing/money"
 )
 
 // eventDetail is what the page of an event shows.
@@ -74,6 +75,23 @@ func (d eventDetail) Paused() string {
 		total += tier.PausedQuantity
 	}
 	return formatCount(total)
+}
+
+// Highest returns the highest price of a tier's unsold tickets, and nil if it is the lowest one, too, or is not known.
+func (d eventDetail) Highest(tier ticketing.TierStock) *money.Amount {
+	if tier.UnitPrice == nil || tier.SoldQuantity == nil {
+		return nil
+	}
+	highest := *tier.UnitPrice
+	for _, batch := range tier.Batches {
+		if batch.Status != ticketing.InventoryCancelled && batch.Sold < batch.Quantity {
+			highest = max(highest, batch.UnitPrice)
+		}
+	}
+	if highest == *tier.UnitPrice {
+		return nil
+	}
+	return &highest
 }
 
 // MoreBatches reports whether the event has batches that are not listed.

@@ -138,3 +138,13 @@ func TestEventThatIsSoldOutSaysSo(t *testing.T) {
 	ok.True(shown.has("Sold out"))
 	ok.True(shown.has(`data-label="Sold">100<`))
 }
+
+// TestTierShowsTheRangeOfItsPrices holds that a category whose batches differ in price shows the lowest and the highest
+// one of its unsold tickets.
+func TestTierShowsTheRangeOfItsPrices(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newShop(t)
+	ok.True(!s.get(t, viewer, s.at()).has("₦150.00 to"))
+	s.books.Inventory(t, s.event.ID, "VIP", 90_00, 5)
+	ok.True(s.get(t, viewer, s.at()).has("₦90.00 to ₦150.00</td>"))
+}
