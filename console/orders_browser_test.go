@@ -47,3 +47,21 @@ func TestFilledPagesOfOrdersAreAccessible(t *testing.T) {
 		p.IsClean()
 	}
 }
+
+// TestPrintedListIsItsTable holds that a list on paper is its whole table, without the navigation, the filters and what
+// one can press.
+func TestPrintedListIsItsTable(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newShop(t)
+	s.sell(t)
+	p := s.open(t, browsertest.New(t), owner, "/business/"+s.company.String()+"/orders", browsertest.Desktop)
+	const shown = `[".side", ".filters", "main .button", ".copy", "main table"].map(
+		name => [...document.querySelectorAll(name)].some(e => e.checkVisibility()))`
+	ok.Equal(p.Text(shown), "true,true,true,true,true")
+	p.Media(browsertest.Media{Print: true})
+	ok.Equal(p.Text(shown), "false,false,false,false,true")
+	ok.Equal(p.Text(`getComputedStyle(document.querySelector("main .table")).overflowX`), "visible") // Nothing is cut off.
+}
