@@ -57,7 +57,10 @@ func accessible(t *testing.T, p *browsertest.Page, landmarks ...string) {
 	is.Equal(p.Text(`[...document.querySelectorAll("[id]:not(label)")].map(e => e.id)
 		.filter((id, i, all) => all.indexOf(id) < i)
 		.map(id => [...document.querySelectorAll("#" + id)].map(e => e.outerHTML.slice(0, 150)).join("\n"))`), "")
-	browsertest.Axe(t, p, swaggerUI...)
+	for _, dark := range []bool{true, false} {
+		p.Media(browsertest.Media{Dark: dark})
+		browsertest.Axe(t, p, swaggerUI...)
+	}
 }
 
 // swaggerUI is what axe-core finds in Swagger UI, which is served unchanged. In the page around it axe finds nothing.

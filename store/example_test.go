@@ -95,7 +95,8 @@ func ExampleStore_BindSQL() {
 	// trips: 1
 }
 
-// A host that uses pgx begins the transaction on a connection of its own pool, through package stdlib.
+// A host that uses pgx begins the transaction on a connection of its own pool, through package stdlib. The example has
+// no output, so it is compiled and not run: it needs a server. TestBoundStore runs such transactions.
 func ExampleStore_BindSQL_pgx() {
 	book := func(ctx context.Context, db *sql.DB, tickets *store.Store, svc *ticketing.Service) error {
 		tx, err := db.BeginTx(ctx, nil)
