@@ -166,11 +166,13 @@ func (s *Service) observe(ctx context.Context, operation string) (context.Contex
 	began := s.clock()
 	ctx, span := s.telemetry.tracer.Start(ctx, "ticketing."+operation)
 	return ctx, func(err error) {
-		code := attribute.String("ticketing.code", outcomeCode(err))
-		s.telemetry.duration.Record(ctx, s.clock().Sub(began).Seconds(),
-			metric.WithAttributes(attribute.String("ticketing.operation", operation), code))
-		span.SetAttributes(code)
-		if outcomeCode(err) == string(CodeInternal) {
+		code := outcomeCode(err)
+		if s.telemetry.duration.Enabled(ctx) { // Making a set of attributes costs more than all other metrics of a call.
+			s.telemetry.duration.Record(ctx, s.clock().Sub(began).Seconds(), metric.WithAttributes(
+				attribute.String("ticketing.operation", operation), attribute.String("ticketing.code", code)))
+		}
+		span.SetAttributes(attribute.String("ticketing.code", code))
+		if code == string(CodeInternal) {
 			span.SetStatus(otelcodes.Error, "internal error") // Its text may name what a trace must not.
 		}
 		span.End()
