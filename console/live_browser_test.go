@@ -2,6 +2,8 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -51,14 +53,22 @@ func TestSaleAppearsOnTheOverview(t *testing.T) {
 	p.IsClean()
 }
 
-// TestPageOfAnEndedSessionShowsNothingWhenItComesBack hides a page, ends its session and shows it again: it leads to
-// the sign-in page.
+// TestPageOfAnEndedSessionShowsNothingWhenItComesBack hides a page, which ends its stream, ends the session and shows
+// the page again: it leads to the sign-in page.
 func TestPageOfAnEndedSessionShowsNothingWhenItComesBack(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short leaves the browser out")
 	}
 	s, browser := newSite(t), browsertest.New(t)
+	ended := make(chan struct{}, 100)
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handler.ServeHTTP(w, r)
+		if strings.HasSuffix(r.URL.Path, "/live") {
+			ended <- struct{}{}
+		}
+	}))
+	t.Cleanup(s.server.Close)
 	p := s.open(t, browser, owner, overviewPath, browsertest.Phone)
 	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
 	const turn = `(() => {
@@ -66,6 +76,7 @@ func TestPageOfAnEndedSessionShowsNothingWhenItComesBack(t *testing.T) {
 		document.dispatchEvent(new Event("visibilitychange"))
 	})()`
 	p.Text(fmt.Sprintf(turn, true))
+	<-ended
 	_, err := s.Accounts().EndSessions(t.Context(), s.users[owner])
 	is.New(t).NoErr(err)
 	p.Text(fmt.Sprintf(turn, false))

@@ -347,6 +347,37 @@ func TestStreamIsNoUseOfASession(t *testing.T) {
 	ok.Equal(s.get(t, owner, "/business/{companyId}").StatusCode, http.StatusSeeOther)
 }
 
+// TestStreamsSayAtMostOnceASecondThatSomethingChanged credits without a break while a page is open.
+func TestStreamsSayAtMostOnceASecondThatSomethingChanged(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	s.credited(t, s.company)
+	f := s.listen(t, owner, liveOverview).opened(t)
+	over, failed := make(chan struct{}), make(chan error, 1)
+	began := time.Now()
+	go func() {
+		for {
+			select {
+			case <-over:
+				failed <- nil
+				return
+			default:
+			}
+			if _, err := s.staff.CreditFloat(t.Context(), s.company, "bank-"+uuid.NewString(), 1_00); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	for range 3 {
+		ok.Equal(f.next(), somethingChanged)
+	}
+	took := time.Since(began)
+	close(over)
+	ok.NoErr(<-failed)
+	ok.True(took >= 2*time.Second) // the first event may come at once, and each other one a second later
+}
+
 // TestStreamOutlivesTheTimesOfItsServer has a server with short timeouts for requests and responses.
 func TestStreamOutlivesTheTimesOfItsServer(t *testing.T) {
 	t.Parallel()
