@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
+	"time"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/ledger"
@@ -55,6 +57,19 @@ func (d orderDetail) Rate() string {
 	case money.Fraction:
 	}
 	return rate.Value + " of the price"
+}
+
+// EndedIn returns the path of the audit log with the act that ended the order, which says whose it was.
+func (d orderDetail) EndedIn(log string) string {
+	action := "order.refund"
+	if d.Order.Status == ticketing.OrderCancelled {
+		action = "order.cancel"
+	}
+	at := d.Order.Ending.At
+	return log + "?" + url.Values{
+		"action": {action}, "since": {at.Add(-time.Second).UTC().Format(time.RFC3339)},
+		"until": {at.Add(2 * time.Second).UTC().Format(time.RFC3339)},
+	}.Encode()
 }
 
 // loadOrder reads all parts concurrently by the id, so that none waits for the order itself.

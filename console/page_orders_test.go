@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -177,6 +178,10 @@ func TestRefundSaysBeforeWhatItMoves(t *testing.T) {
 		ok.True(done.has(text)) // text
 	}
 	ok.True(!done.has("Refund this order") && !done.has("Cancel this order"))
+	_, by, _ := strings.Cut(done.text, `<dt>By</dt><dd><a href="`)
+	by, _, _ = strings.Cut(by, `"`)
+	log := s.get(t, chief, html.UnescapeString(by))
+	ok.True(log.has("Refunded an order") && log.has("<bdi>"+chief+"</bdi></a>") && log.has(order.ID.String()))
 	after := s.books.Wallets(t)
 	ok.Equal(after.Float, before.Float+300_00)
 	ok.Equal(after.Earnings, before.Earnings-7_50)
