@@ -28,6 +28,10 @@ var zones = sync.OnceValue(func() map[string]bool {
 	return known
 })
 
+// IsTimezone reports whether a name is a time zone that an event may have (section 2.1): an exact name of the IANA list
+// of the Go release that built the program, whatever zones the machine has.
+func IsTimezone(name string) bool { return zones()[name] }
+
 // The layouts of a schedule (section 2.1).
 const (
 	dateLayout  = "2006-01-02"
@@ -50,7 +54,7 @@ func checkClock(v *violations, path, s string) {
 
 // checkZone checks an exact IANA name: names are not folded.
 func checkZone(v *violations, path, s string) {
-	if !zones()[s] {
+	if !IsTimezone(s) {
 		v.add(path, "must be an IANA time zone name, such as Africa/Lagos")
 	}
 }

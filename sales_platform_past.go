@@ -26,10 +26,13 @@ type platformPast struct {
 	totals driver.PlatformTotals // of every company
 }
 
-// platformPastCache holds what was read last. reading has one slot, which its reader takes.
+// maxPlatformPasts is how many periods a process keeps: those of the few who look at all companies.
+const maxPlatformPasts = 8
+
+// platformPastCache holds what was read last, the newest first. reading has one slot, which its reader takes.
 type platformPastCache struct {
 	reading chan struct{}
-	last    platformPast
+	kept    []platformPast
 }
 
 func newPlatformPastCache() platformPastCache {
@@ -61,11 +64,14 @@ func (s *Service) platformPast(ctx context.Context, bounds []time.Time) (platfor
 		return platformPast{}, ctx.Err()
 	}
 	defer func() { <-s.sold.reading }()
-	last := s.sold.last
-	// A clock that was set back makes the age negative.
-	age := now.Sub(last.readAt)
-	if age >= 0 && age < platformPastFor && slices.EqualFunc(last.bounds, bounds, time.Time.Equal) {
-		return last, nil
+	s.sold.kept = slices.DeleteFunc(s.sold.kept, func(one platformPast) bool {
+		age := now.Sub(one.readAt)
+		return age < 0 || age >= platformPastFor // A clock that was set back makes the age negative.
+	})
+	for _, one := range s.sold.kept {
+		if slices.EqualFunc(one.bounds, bounds, time.Time.Equal) {
+			return one, nil
+		}
 	}
 	found := platformPast{bounds: bounds, readAt: now}
 	complete := false
@@ -81,7 +87,7 @@ func (s *Service) platformPast(ctx context.Context, bounds []time.Time) (platfor
 	if err != nil || !complete {
 		return platformPast{}, err
 	}
-	s.sold.last = found
+	s.sold.kept = slices.Insert(s.sold.kept[:min(maxPlatformPasts-1, len(s.sold.kept))], 0, found)
 	return found, nil
 }
 

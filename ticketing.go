@@ -133,6 +133,7 @@ type Service struct {
 	brandingVersions recentVersions
 	floats           lowFloatCache
 	sold             platformPastCache
+	watchedSales     *watchedSales
 	commits          commitSignal
 	refusals         refusals
 
@@ -428,7 +429,7 @@ func (p purposeStore) Update(ctx context.Context, fn func(ctx context.Context, t
 // own: that is the default of a transaction.
 func (s *Service) use(store driver.Store) {
 	s.store = store
-	s.floats, s.sold = newLowFloatCache(), newPlatformPastCache()
+	s.floats, s.sold, s.watchedSales = newLowFloatCache(), newPlatformPastCache(), new(watchedSales)
 	s.groups = purposeStore{store, driver.PurposeGroup}
 	s.background = purposeStore{store, driver.PurposeBackground}
 }

@@ -1,8 +1,10 @@
 package ticketing
 
 import (
+	"bytes"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,40 +52,65 @@ func (w watcher) platformAudit(ctx context.Context, watched []Watched, states []
 	return nil
 }
 
-// delivery sets the states of WatchDelivery. Few people look at a delivery, so each is read alone.
+// watchedDeliveries is how many deliveries have a state at the same time. Each is read alone, and what is read for one
+// page must not keep all others waiting.
+const watchedDeliveries = 20
+
+// delivery sets the states of WatchDelivery: those with the smallest ids, so that the same have one each time.
 func (w watcher) delivery(ctx context.Context, watched []Watched, states []WatchedState) error {
-	for i, one := range watched {
-		if one.Topic != WatchDelivery {
-			continue
+	var ids []uuid.UUID
+	for _, one := range watched {
+		if one.Topic == WatchDelivery {
+			ids = append(ids, one.ID)
 		}
-		found, err := w.tx.FindDelivery(ctx, one.ID)
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	ids = slices.Compact(ids)
+	for _, id := range ids[:min(watchedDeliveries, len(ids))] {
+		found, err := w.tx.FindDelivery(ctx, id)
 		if err != nil {
 			return err
 		}
-		states[i].Undated = true // A replay of it has another time.
-		if found.CompanyID == one.CompanyID {
-			states[i].Version = digestOf(found.ID, found.Status, len(found.Attempts), found.DueAt)
+		for i, one := range watched {
+			if one == (Watched{CompanyID: found.CompanyID, Topic: WatchDelivery, ID: id}) {
+				states[i].Undated = true // A replay of it has another time.
+				states[i].Version = digestOf(found.ID, found.Status, len(found.Attempts), found.DueAt)
+			}
 		}
 	}
 	return nil
 }
 
-// sales sets the states of WatchSales by the sums of the last hour: a dispatch adds to those of the time of the sale.
-func (w watcher) sales(ctx context.Context, watched []Watched, states []WatchedState) error {
-	if !slices.ContainsFunc(watched, func(one Watched) bool { return one.Topic == WatchSales }) {
-		return nil
+// watchedSalesFor is how long a process uses the sums of all companies that it has read.
+const watchedSalesFor = 10 * time.Second
+
+// watchedSales holds the version of WatchSales that the process has read. mu is held while it is read.
+type watchedSales struct {
+	mu      sync.Mutex
+	readAt  time.Time
+	version uint64
+}
+
+// watchSales returns the state of WatchSales by the sums of the last hour: a dispatch adds to those of the time of the
+// sale. They are read for each company, so at most every ten seconds.
+func (s *Service) watchSales(ctx context.Context, at time.Time) (WatchedState, error) {
+	kept := s.watchedSales
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	// A clock that was set back makes the age negative.
+	if age := at.Sub(kept.readAt); age >= 0 && age < watchedSalesFor {
+		return WatchedState{Version: kept.version, Undated: true}, nil
 	}
-	now := w.at.Truncate(driver.SalesInterval)
-	found, err := w.tx.PlatformSums(ctx, []time.Time{now.Add(-platformPastAfter), now.Add(2 * driver.SalesInterval)}, 0)
-	if err != nil {
-		return err
-	}
-	for i, one := range watched {
-		if one.Topic == WatchSales {
-			states[i] = WatchedState{Version: digestOf(found.Periods), Undated: true}
+	now := at.Truncate(driver.SalesInterval)
+	bounds := []time.Time{now.Add(-platformPastAfter), now.Add(2 * driver.SalesInterval)}
+	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		found, err := tx.PlatformSums(ctx, bounds, 0)
+		if err == nil {
+			kept.version, kept.readAt = digestOf(found.Periods), at
 		}
-	}
-	return nil
+		return err
+	})
+	return WatchedState{Version: kept.version, Undated: true}, err
 }
 
 // events sets the states of WatchEvent by each event, its sums and the counters of its stock. What it reads does not

@@ -252,6 +252,7 @@ func TestWatchOfThePlatformAndOfADelivery(t *testing.T) {
 			},
 			2: send, // The second attempt fails like the first.
 			0: func() error {
+				e.clock.advance(10 * time.Second) // The sums are read that often.
 				return e.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 					if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{companyID}}); err != nil {
 						return err

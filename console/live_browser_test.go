@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/matryer/is"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/browsertest"
 	"github.com/floatgate/ticketing/ledger"
 )
@@ -128,4 +129,38 @@ func TestPageWithoutAStreamOpensOneLater(t *testing.T) {
 		ok.NoErr(one.Body.Close())
 	}
 	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+}
+
+// TestOpenQuestionStaysAsItIs changes the bank account while a person reads the question before a settlement: the
+// question keeps the account that they agree to, until they close it.
+func TestOpenQuestionStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newShop(t)
+	set := func(number ticketing.AccountNumber) {
+		s.books.Clock.Advance(time.Minute)
+		_, err := s.staff.SetBankAccount(t.Context(), s.company, ticketing.BankAccountParams{
+			Bank: "Zuma Bank", AccountNumber: number, AccountName: "Adire Concerts Ltd",
+		})
+		ok.NoErr(err)
+	}
+	set("0123456789")
+	s.sell(t)
+	path := strings.ReplaceAll(settlements, "{companyId}", s.company.String())
+	p := s.open(t, browsertest.New(t), owner, path, browsertest.Desktop)
+	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+	const question = `document.querySelector("[action$='/settlements/request']").closest("details")`
+	p.Text(`(() => {
+		document.addEventListener("live", () => window.heard = true)
+		` + question + `.open = true
+	})()`)
+	set("9876543210")
+	p.Wait(`window.heard === true`)
+	ok.Equal(p.Text(question+`.querySelector("[name=bankAccountLast4]").value`), "6789")
+	ok.True(strings.Contains(p.Text(question+`.textContent`), "6789"))
+	p.Text(`(() => { ` + question + `.open = false })()`)
+	p.Wait(question + `.querySelector("[name=bankAccountLast4]").value === "3210"`)
+	p.IsClean()
 }

@@ -109,7 +109,7 @@ func (c *call) streamOf(p *page) string {
 // no state. What the person may not see is among it, since their permissions are read at the same time; nothing of it
 // is shown.
 func (c *call) following(p *page) []ticketing.Watched {
-	if p == nil || c.exchange.api || c.r.Header.Get(refreshHeader) != "" || c.r.URL.Query().Has("cursor") {
+	if p == nil || c.exchange.api || c.refreshes() || c.r.URL.Query().Has("cursor") {
 		return nil
 	}
 	return c.changing(p)

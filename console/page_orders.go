@@ -92,6 +92,9 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if c.exchange.api && c.query(eventNameQuery) != "" {
+		return view{}, invalid(eventNameQuery + ": is not a known query parameter")
+	}
 	search.PageParams = c.paging()
 	var found ticketing.Page[ticketing.OrderDetail]
 	var buyers []ticketing.CompanyBuyer
@@ -103,7 +106,7 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 		}
 		return asPeriod(err)
 	}, func(ctx context.Context) (err error) {
-		if !c.exchange.api { // The JSON has the orders alone.
+		if !c.exchange.api && !c.refreshes() { // The JSON has the orders alone.
 			events, err = loadEventChoice(ctx, c, search.EventID)
 		}
 		return err
@@ -139,7 +142,9 @@ func buyersFor(ctx context.Context, c *call, text string, refusal error) ([]tick
 	if errors.Is(err, ticketing.CodeInvalidRequest) {
 		return nil, refusal // The text is too long for an email, or has control characters.
 	}
-	return slices.DeleteFunc(found.Items, func(one ticketing.CompanyBuyer) bool { return isErased(one.Email) }), err
+	return slices.DeleteFunc(found.Items, func(one ticketing.CompanyBuyer) bool {
+		return isErased(one.Email) || one.Email == text // The other filters leave out the orders of this one.
+	}), err
 }
 
 // findOrder returns the list of the one order that an id or a code names, and leads a browser to its page.

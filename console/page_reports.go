@@ -84,7 +84,9 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 		shown.Sales, err = period.sales(ctx, c, eventID, eventID != uuid.Nil)
 		return err
 	}, func(ctx context.Context) (err error) {
-		events, err = loadEventChoice(ctx, c, eventID)
+		if !c.refreshes() {
+			events, err = loadEventChoice(ctx, c, eventID)
+		}
 		return err
 	}}
 	if eventID == uuid.Nil {

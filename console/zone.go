@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/internal/walltime"
 )
 
@@ -22,7 +23,7 @@ func withZone(names []string) []string { return append(names, zoneQuery) }
 func (c *call) queryZone() (*time.Location, error) {
 	name := cmp.Or(c.query(zoneQuery), homeZone)
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
+	if err != nil || !ticketing.IsTimezone(name) {
 		return nil, invalid("tz: must be the name of a time zone, such as " + homeZone)
 	}
 	return zone, nil

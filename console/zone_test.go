@@ -89,6 +89,7 @@ func TestListsRefuseUnknownZones(t *testing.T) {
 		for query, want := range map[string]string{
 			"tz=Mars%2FOlympus": "tz: must be the name of a time zone", "tz=Local": "tz: must be the name of a time zone",
 			"tz=Europe%2FBerlin&since=2027-03-28T02:30": "since: ", "tz=..%2F..%2Fetc%2Fpasswd": "tz: must be",
+			"tz=localtime": "tz: must be", "tz=posix%2FUTC": "tz: must be", "tz=right%2FUTC": "tz: must be",
 		} {
 			for _, at := range []string{path, "/api/v2" + path} {
 				got := s.get(t, who, at+"?"+query)

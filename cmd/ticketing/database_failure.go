@@ -17,8 +17,10 @@ func fileHint(err error) string {
 		return "name a file with --database"
 	case errors.Is(err, syscall.EROFS):
 		return "choose a folder that can be written with --database"
-	default:
+	case errors.Is(err, fs.ErrPermission):
 		return "let this user write to the folder, or choose another one with --database"
+	default:
+		return "try again, or choose another path with --database"
 	}
 }
 

@@ -151,7 +151,7 @@ document.addEventListener("live", async () => {
     return;
   }
   fetching = true;
-  while (stale && !document.hidden) {
+  while (stale && !document.hidden && !answering()) {
     stale = false;
     const here = location.pathname + location.search;
     try {
@@ -165,6 +165,15 @@ document.addEventListener("live", async () => {
   }
   fetching = false;
 });
+
+// An open question about money stays as it is until it is answered or closed: what it says is what the person agrees to,
+// and its button keeps its place.
+const answering = () => document.querySelector("#live details[data-asks][open]") !== null;
+document.addEventListener("toggle", () => {
+  if (stale && !answering()) {
+    document.dispatchEvent(new Event("live"));
+  }
+}, true);
 
 declare const htmx: { ajax(verb: string, path: string, options: Record<string, unknown>): Promise<void> };
 
