@@ -156,18 +156,25 @@ func lanesOf[T traced](
 	}
 	if g.OnGroup != nil {
 		config.Ran = func(calls int, took time.Duration, err error) {
-			defer func() { s.contain(context.Background(), "Grouping.OnGroup", recover()) }()
+			defer func() { s.contain(s.log.Error, "Grouping.OnGroup", recover()) }()
 			g.OnGroup(GroupRun{Operation: operation, Calls: calls, Duration: took, Err: err})
 		}
 	}
 	return &lanes[T]{Lanes: group.New(config), full: func(ctx context.Context) { s.queueFull(ctx, operation) }}
 }
 
+// logError returns the function that logs an error of a call, with its trace.
+func (s *Service) logError(ctx context.Context) func(string, ...any) {
+	return func(text string, args ...any) {
+		s.log.ErrorContext(ctx, text, args...) //nolint:sloglint // The text is a literal of the caller.
+	}
+}
+
 // queueFull counts a call that found its queue full, and calls the host's function.
 func (s *Service) queueFull(ctx context.Context, operation string) {
 	s.refusals.add(ctx, operation)
 	if s.onQueueFull != nil {
-		defer func() { s.contain(ctx, "Grouping.OnQueueFull", recover()) }()
+		defer func() { s.contain(s.logError(ctx), "Grouping.OnQueueFull", recover()) }()
 		s.onQueueFull(operation)
 	}
 }
@@ -176,10 +183,10 @@ func (s *Service) queueFull(ctx context.Context, operation string) {
 // goroutine of the service, where a panic would end the process. Only the first panic is logged, and without its value,
 // which may hold what no log should. The caller calls recover in its own deferred function, where alone it returns the
 // value.
-func (s *Service) contain(ctx context.Context, function string, value any) {
+func (s *Service) contain(log func(string, ...any), function string, value any) {
 	if value != nil {
 		s.contained.Do(func() {
-			s.log.ErrorContext(ctx, "a function of the host panicked",
+			log("a function of the host panicked",
 				slog.String("function", function), slog.String("type", fmt.Sprintf("%T", value)))
 		})
 	}

@@ -50,8 +50,8 @@ var (
 // A delivery without a body or a secret is not dropped. Its job has an error, so that the attempt fails and is
 // visible in the list of deliveries.
 func (s *Service) jobs(
-	ctx context.Context, deliveries []driver.Delivery, bodies map[uuid.UUID][]byte, sealed map[driver.WebhookSecretRef]driver.WebhookSecret,
-	enabled map[int64]driver.WebhookEndpoint,
+	ctx context.Context, deliveries []driver.Delivery, bodies map[uuid.UUID][]byte,
+	sealed map[driver.WebhookSecretRef]driver.WebhookSecret, enabled map[int64]driver.WebhookEndpoint,
 ) []job {
 	opened := make(map[driver.WebhookSecretRef]WebhookSecret, len(sealed))
 	for ref, record := range sealed {
@@ -143,7 +143,7 @@ func (s *Service) post(ctx context.Context, j job, at time.Time) (status int, er
 	defer s.telemetry.inFlight.Add(context.WithoutCancel(ctx), -1)
 	defer func() {
 		if value := recover(); value != nil {
-			s.contain(ctx, "Sender.Post", value)
+			s.contain(s.logError(ctx), "Sender.Post", value)
 			err = errors.New("the sender panicked")
 		}
 	}()

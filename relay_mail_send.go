@@ -165,7 +165,7 @@ var (
 func (s *Service) renderTickets(ctx context.Context, tickets TicketMail) (mail Mail, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			s.contain(ctx, "MailRenderer.RenderTickets", value)
+			s.contain(s.logError(ctx), "MailRenderer.RenderTickets", value)
 			err = errMailRender
 		}
 	}()
@@ -176,7 +176,7 @@ func (s *Service) renderTickets(ctx context.Context, tickets TicketMail) (mail M
 func (s *Service) handOver(ctx context.Context, mail Mail) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			s.contain(ctx, "Mailer.Mail", value)
+			s.contain(s.logError(ctx), "Mailer.Mail", value)
 			err = errMailPanic
 		}
 	}()

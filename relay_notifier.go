@@ -73,7 +73,7 @@ func (n *failureNotifier[T]) run(ctx context.Context) {
 // call calls the host with one failure and a context that ends after attemptTimeout. A panic of the host is logged and
 // ends only this call.
 func (n *failureNotifier[T]) call(ctx context.Context, failure T) {
-	defer func() { n.s.contain(ctx, n.function, recover()) }()
+	defer func() { n.s.contain(n.s.logError(ctx), n.function, recover()) }()
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	n.hook(ctx, failure)

@@ -205,7 +205,7 @@ func (s *Service) refusedSlot(ctx context.Context, operation string, err error) 
 
 // slotsFull calls [Config.OnSlotsFull]. A panic of it is logged and stops nothing.
 func (s *Service) slotsFull(ctx context.Context, operation string) {
-	defer func() { s.contain(ctx, "Config.OnSlotsFull", recover()) }()
+	defer func() { s.contain(s.logError(ctx), "Config.OnSlotsFull", recover()) }()
 	s.onSlotsFull(operation)
 }
 

@@ -223,7 +223,9 @@ func (r *refusals) add(ctx context.Context, operation string) {
 		r.counts = make(map[string]*refusalCount)
 	}
 	r.counts[operation] = &refusalCount{timer: time.AfterFunc(refusalInterval, func() { r.next(operation) })}
-	r.write(ctx, operation, 1)
+	r.write(func(text string, args ...any) {
+		r.log.WarnContext(ctx, text, args...) //nolint:sloglint // The text is a literal of write.
+	}, operation, 1)
 }
 
 // next ends an interval of an operation. An interval without a refusal is the last, so an idle service has no timer.
@@ -237,7 +239,7 @@ func (r *refusals) next(operation string) {
 	case count.calls == 0:
 		delete(r.counts, operation)
 	default:
-		r.write(context.Background(), operation, count.calls)
+		r.write(r.log.Warn, operation, count.calls)
 		count.calls = 0
 		count.timer.Reset(refusalInterval)
 	}
@@ -250,7 +252,7 @@ func (r *refusals) flush() {
 	for operation, count := range r.counts {
 		count.timer.Stop()
 		if count.calls > 0 {
-			r.write(context.Background(), operation, count.calls)
+			r.write(r.log.Warn, operation, count.calls)
 		}
 	}
 	clear(r.counts)
@@ -258,6 +260,6 @@ func (r *refusals) flush() {
 
 // write logs one line. It names the operation and the number of calls, never a company or a caller. The first line of
 // an operation belongs to the trace of its call, the others to none.
-func (r *refusals) write(ctx context.Context, operation string, calls int) {
-	r.log.WarnContext(ctx, "calls were refused: too many wait", slog.String("operation", operation), slog.Int("calls", calls))
+func (r *refusals) write(log func(string, ...any), operation string, calls int) {
+	log("calls were refused: too many wait", slog.String("operation", operation), slog.Int("calls", calls))
 }

@@ -65,10 +65,10 @@ const watchedQueue = 11
 
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces with pages that
 // update themselves: it checks no permission and shows only that something changed. It reads in one transaction,
-// whatever the number of companies: one query for each of WatchMoney, WatchAudit and WatchDeliveries, two for all orders,
-// three for all events, and one for each delivery of WatchDelivery; WatchSales has a query of its own. It reads what is
-// kept anyway, so a sale or a scan writes nothing for it. What does not exist has the state of a company that has never
-// sold.
+// whatever the number of companies: one query for each of WatchMoney, WatchAudit and WatchDeliveries, two for all
+// orders, three for all events, and one for each delivery of WatchDelivery; WatchSales has a query of its own. It reads
+// what is kept anyway, so a sale or a scan writes nothing for it. What does not exist has the state of a company that
+// has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	if err := checkTopics(watched); err != nil {
 		return nil, err

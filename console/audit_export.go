@@ -24,7 +24,8 @@ func auditExports() []export {
 	}, {
 		name: "platform_audit.export", scope: scopePlatform, page: platformAuditPath,
 		permission: ticketing.PermissionTenantRead, recent: true, file: "platform-audit.csv",
-		columns: append([]string{"companyId", "company"}, columns...), filter: withZone(auditFilters()), open: exportPlatformAudit,
+		columns: append([]string{"companyId", "company"}, columns...), filter: withZone(auditFilters()),
+		open:   exportPlatformAudit,
 		record: recordAuditExport,
 	}}
 }

@@ -107,8 +107,8 @@ type need struct {
 func needsOfActs() map[string]need {
 	const recent = true
 	return map[string]need{
-		"sign_out": {}, "session.end": {}, "session.end_others": {}, "appearance.set": {}, "confirm.mail": {}, "confirm.code": {},
-		"passkey.rename": {}, "passkey.remove": {recent: recent},
+		"sign_out": {}, "session.end": {}, "session.end_others": {}, "confirm.mail": {}, "confirm.code": {},
+		"appearance.set": {}, "passkey.rename": {}, "passkey.remove": {recent: recent},
 
 		"verification.save":       {ticketing.PermissionKYBManage, false},
 		"verification.submit":     {ticketing.PermissionKYBSubmit, false},

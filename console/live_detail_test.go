@@ -160,8 +160,8 @@ func TestCancellationAppearsOnTheOpenOrder(t *testing.T) {
 	p.IsClean()
 }
 
-// TestStreamsOfListsSayWhatChanged holds that a sale, an attempt of a delivery and an act of the log are signalled on the
-// pages that show them, each opened with the state that its page showed.
+// TestStreamsOfListsSayWhatChanged holds that a sale, an attempt of a delivery and an act of the log are signalled on
+// the pages that show them, each opened with the state that its page showed.
 func TestStreamsOfListsSayWhatChanged(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
@@ -201,7 +201,9 @@ func TestStreamsOfListsSayWhatChanged(t *testing.T) {
 	// Nothing changes on a later page, in a period that is over, and where balances are read now and then.
 	for who, paths := range map[string][]string{
 		viewer: {company + "/reports?until=2026-01-05"},
-		chief:  {"/platform/money?until=2026-01-05", "/platform/companies?order=FLOAT", "/platform/audit?cursor=" + s.later(t)},
+		chief: {
+			"/platform/money?until=2026-01-05", "/platform/companies?order=FLOAT", "/platform/audit?cursor=" + s.later(t),
+		},
 	} {
 		for _, path := range paths {
 			ok.True(!s.get(t, who, path).has("hx-sse:connect")) // path
@@ -212,7 +214,8 @@ func TestStreamsOfListsSayWhatChanged(t *testing.T) {
 // later returns the cursor of the second page of the platform's log.
 func (s *shop) later(t *testing.T) string {
 	t.Helper()
-	page, err := s.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{PageParams: ticketing.PageParams{Limit: 1}})
+	page, err := s.staff.ListAudit(t.Context(), uuid.Nil,
+		ticketing.AuditFilter{PageParams: ticketing.PageParams{Limit: 1}})
 	is.New(t).NoErr(err)
 	return page.NextCursor
 }

@@ -52,7 +52,7 @@ func loadPlatformMoney(ctx context.Context, c *call) (view, error) {
 	if isFiltered(c, "interval", "since", "until") {
 		const layout = "2 January 2006"
 		first, last := covered.from().In(covered.zone), covered.end.Add(-1).In(covered.zone)
-		if shown.Period = "on " + first.Format(layout); dayOf(first) != dayOf(last) {
+		if shown.Period = "on " + first.Format(layout); !dayOf(first).Equal(dayOf(last)) {
 			shown.Period = "from " + first.Format(layout) + " to " + last.Format(layout)
 		}
 	}

@@ -193,8 +193,9 @@ func (x *exchange) renderFailure(status int, shown *ticketing.Error) []byte {
 	if status == http.StatusBadRequest && !isSafe(x.r.Method) {
 		title = "This form was not accepted"
 	}
-	f := &frame{Title: title, RequestID: x.id, Refusal: shown, Plain: true, Here: x.r.URL.Path,
-		Chosen: x.appearance()}
+	f := &frame{
+		Title: title, RequestID: x.id, Refusal: shown, Plain: true, Here: x.r.URL.Path, Chosen: x.appearance(),
+	}
 	text, err := x.execute("failure.html", f)
 	if err != nil {
 		panic(err) // The page of an error is tested with every status.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,7 +70,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	is.NoErr(unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	for _, command := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
 		remedied(t, sh.run(command...), "cannot be used: ", "let this user write")
-		another := append(command, "--database", "sqlite:"+filepath.Join(disk, "new.db"))
+		another := append(slices.Clone(command), "--database", "sqlite:"+filepath.Join(disk, "new.db"))
 		if command[0] == "company" {
 			remedied(t, sh.run(another...), "there is no database", `make one with "ticketing migrate"`)
 			continue
@@ -88,10 +89,10 @@ func TestUnprivilegedUser(t *testing.T) {
 		t.Skip("only root runs a program as another user")
 	}
 	is := is.New(t)
-	folder, err := os.MkdirTemp("/tmp", "ticketing-") // Others may pass through /tmp.
+	folder, err := os.MkdirTemp("/tmp", "ticketing-") //nolint:usetesting // Others may pass through /tmp.
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(os.RemoveAll(folder)) })
-	is.NoErr(os.Chmod(folder, 0o755)) //nolint:gosec // Others may read it.
+	is.NoErr(os.Chmod(folder, 0o755))
 	sh := databaseIn(t, folder)
 	given := sh.with("TICKETING_SECRET_KEY", strings.Repeat("30", 32))
 	missing := "sqlite:" + filepath.Join(folder, "none", "t.db")
@@ -118,7 +119,7 @@ func (s *shell) runAsNobody(args ...string) outcome {
 	s.t.Helper()
 	const nobody = 65534
 	// The folder of the test binary may be closed to other users; this name of it is open.
-	cmd := exec.CommandContext(s.t.Context(), "/proc/self/exe", args...) //nolint:gosec // It is this program.
+	cmd := exec.CommandContext(s.t.Context(), "/proc/self/exe", args...)
 	cmd.Dir, cmd.Env = "/", []string{asProgram + "=1"}
 	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
