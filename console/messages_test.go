@@ -82,7 +82,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"books", get("/platform/books"), 4},
 		{"order", get(orders + "/" + order.ID.String()), 13},
-		{"orders", get(orders), 4},
+		{"orders", get(orders), 5},
 		{"question before an erasure", func() page {
 			return s.post(t, chief, "/business/{companyId}/buyers/erase/ask", "email", "ngozi@example.com")
 		}, 4},

@@ -430,7 +430,8 @@ func TestBenchWhereItCannot(t *testing.T) {
 	missing := filepath.Join(sh.dir, "nothing", "t.db")
 	code, message := sh.with("TICKETING_DATABASE", "sqlite:"+missing).refusal(short()...)
 	is.Equal(code, "UNAVAILABLE")
-	is.Equal(message, "the database "+missing+" cannot be used: no such file or directory")
+	is.Equal(message, "the database "+missing+" cannot be used: no such file or directory: "+
+		"make its folder first, or correct the path in --database")
 	code, _ = sh.with("TICKETING_DATABASE", "nothing").refusal(short()...)
 	is.Equal(code, "INVALID_REQUEST")
 }
