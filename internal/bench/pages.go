@@ -77,7 +77,7 @@ func pageRoutes() []string {
 		"/business/{companyId}/webhooks/replay",
 		"/business/{companyId}/reports",
 		"/business/{companyId}/ledger",
-		"/business/{companyId}/ledger?wallet=FLOAT&until={moment}",
+		"/business/{companyId}/ledger?until={moment}",
 		"/business/{companyId}/ledger?reference=BENCH",
 		"/business/{companyId}/settlements",
 		"/business/{companyId}/members",
