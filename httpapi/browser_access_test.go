@@ -58,9 +58,9 @@ func accessible(t *testing.T, p *browsertest.Page, landmarks ...string) {
 		.filter((id, i, all) => all.indexOf(id) < i)
 		.map(id => [...document.querySelectorAll("#" + id)].map(e => e.outerHTML.slice(0, 150)).join("\n"))`), "")
 	// Of all rules only the contrast depends on the color scheme, and axe-core takes long for it.
-	p.Media(browsertest.Media{Dark: true})
+	p.Show(browsertest.Media{Dark: true})
 	p.Contrast("dark")
-	p.Media(browsertest.Media{})
+	p.Show(browsertest.Media{})
 	browsertest.Axe(t, p, swaggerUI...)
 }
 

@@ -35,13 +35,19 @@ func (p *Page) Readable(name string) {
 	p.tb.Helper()
 	for _, media := range []Media{{Dark: true}, {}} {
 		scheme := map[bool]string{false: "light", true: "dark"}[media.Dark]
-		p.Media(media)
-		// Scripts of the page get the event of another scheme with the next frame.
-		p.Text(`window.framed = false, requestAnimationFrame(() => requestAnimationFrame(() => window.framed = true)), ""`)
-		p.Wait(`window.framed`)
+		p.Show(media)
 		p.Picture(name + "-" + scheme)
 		p.Contrast(scheme)
 	}
+}
+
+// Show changes the medium and waits until the scripts of the page have the event of another scheme, which comes with the
+// next frame.
+func (p *Page) Show(media Media) {
+	p.tb.Helper()
+	p.Media(media)
+	p.Text(`window.framed = false, requestAnimationFrame(() => requestAnimationFrame(() => window.framed = true)), ""`)
+	p.Wait(`window.framed`)
 }
 
 // Contrast checks the contrast of the page's texts in its current state. It takes much less time than [Axe], for this
