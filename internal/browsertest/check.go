@@ -41,8 +41,8 @@ func (p *Page) Readable(name string) {
 	}
 }
 
-// Show changes the medium and waits until the scripts of the page have the event of another scheme, which comes with the
-// next frame.
+// Show changes the medium and waits until the scripts of the page have the event of another scheme, which comes with
+// the next frame.
 func (p *Page) Show(media Media) {
 	p.tb.Helper()
 	p.Media(media)
