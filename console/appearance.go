@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// appearance is the colour scheme of the pages in one browser.
+// appearance is the color scheme of the pages in one browser.
 type appearance string
 
 // The appearances. That of the system is the one of a browser that has not chosen.

@@ -30,9 +30,6 @@ type eventChoice struct {
 // eventNameQuery is the member of the query with the name of an event to find.
 const eventNameQuery = "eventName"
 
-// refreshes reports whether a page fetches its changing part again, which has no filters.
-func (c *call) refreshes() bool { return c.r.Header.Get(refreshHeader) != "" }
-
 // loadEventChoice returns the choice of an event for a page with the members event and eventName in its query.
 func loadEventChoice(ctx context.Context, c *call, chosen uuid.UUID) (eventChoice, error) {
 	choice := eventChoice{Search: strings.TrimSpace(c.query(eventNameQuery))}

@@ -45,6 +45,9 @@ var errTooManyStreams = &ticketing.Error{
 	Code: ticketing.CodeRateLimited, Message: "Too many live pages are open.",
 }
 
+// refreshes reports whether a page fetches its changing part again, which has no filters.
+func (x *exchange) refreshes() bool { return x.r.Header.Get(refreshHeader) != "" }
+
 // watched returns the changing things of a page that the person may see. A person who sees an event, an order or a list
 // of the log may know that it changed.
 func (c *call) watched(p *page) []ticketing.Watched {
@@ -109,7 +112,7 @@ func (c *call) streamOf(p *page) string {
 // no state. What the person may not see is among it, since their permissions are read at the same time; nothing of it
 // is shown.
 func (c *call) following(p *page) []ticketing.Watched {
-	if p == nil || c.exchange.api || c.refreshes() || c.r.URL.Query().Has("cursor") {
+	if p == nil || c.exchange.api || c.exchange.refreshes() || c.r.URL.Query().Has("cursor") {
 		return nil
 	}
 	return c.changing(p)

@@ -106,7 +106,7 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 		}
 		return asPeriod(err)
 	}, func(ctx context.Context) (err error) {
-		if !c.exchange.api && !c.refreshes() { // The JSON has the orders alone.
+		if !c.exchange.api && !c.exchange.refreshes() { // The JSON has the orders alone.
 			events, err = loadEventChoice(ctx, c, search.EventID)
 		}
 		return err

@@ -84,7 +84,7 @@ func loadReports(ctx context.Context, c *call) (view, error) {
 		shown.Sales, err = period.sales(ctx, c, eventID, eventID != uuid.Nil)
 		return err
 	}, func(ctx context.Context) (err error) {
-		if !c.refreshes() {
+		if !c.exchange.refreshes() {
 			events, err = loadEventChoice(ctx, c, eventID)
 		}
 		return err

@@ -25,7 +25,7 @@ func (x *exchange) identify(ctx context.Context, asks ticketing.VisitParams) (er
 	if asks.Secret == "" {
 		return errSignIn
 	}
-	asks.Passive = x.r.Header.Get(refreshHeader) != "" || x.route.live
+	asks.Passive = x.refreshes() || x.route.live
 	visit, err := x.accounts.Visit(ctx, asks)
 	if err != nil {
 		return err
