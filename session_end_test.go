@@ -22,6 +22,7 @@ func TestLinksAndCodesEndWithAllSessions(t *testing.T) {
 		link, kept := e.link(t, ada), e.link(t, bola)
 		e.clock.advance(time.Second)
 		asked := e.ask(t, "ada@adire.ng", "laptop")
+		e.clock.advance(time.Second)
 
 		n, err := e.Accounts().EndSessionsAs(t.Context(), "command line", ada)
 		is.NoErr(err)

@@ -13,6 +13,9 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
+// anonymousName is the name of an actor who has not signed in.
+const anonymousName = "anonymous"
+
 // RequestCode makes a sign-in code for the user with an email address, and a link for the same mail. Each works once,
 // within 30 minutes. The code works only with the same browserSecret: 22 to 200 random characters that the caller keeps
 // in a cookie.
@@ -67,10 +70,14 @@ func (a Accounts) RequestCode(ctx context.Context, address, browserSecret string
 			UserID: user.ID, ID: codeID, Kind: SignInCode, Digest: codeDigest(browserSecret, code), Browser: browser,
 			CreatedAt: at, ExpiresAt: at.Add(signInFor),
 		}, link.record(SignInLink, at, user.ID, uuid.Nil))
+		if err != nil {
+			return err
+		}
 		asked.User = new(showUser(user))
 		asked.Code = code[:codeLength/2] + "-" + code[codeLength/2:]
 		asked.LinkToken = link.secret.format(linkPrefix, user.ID, link.id)
-		return err
+		return a.s.As(Actor{Name: anonymousName}).audit(ctx, tx, at, "code.request", uuid.Nil, about("user", user.ID),
+			changes{after: map[string]any{"expiresAt": asked.ExpiresAt}})
 	})
 	if err != nil {
 		return CodeRequest{}, err

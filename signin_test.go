@@ -297,11 +297,13 @@ func TestNobodyLearnsWhoMaySignIn(t *testing.T) {
 			is.Equal(last.User.ID, chi)
 		}
 		none := ticketing.CodeRequest{ExpiresAt: last.ExpiresAt}
+		recorded := len(e.acts(t, uuid.Nil))
 		for _, address := range []string{"unknown@adire.ng", "gone@adire.ng", "chi@platform.ng"} {
 			is.Equal(e.ask(t, address, "laptop"), none)
 			_, refusal := e.try(t, address, "laptop", "33333333")
 			is.Equal(refusal, codeRefused)
 		}
+		is.Equal(len(e.acts(t, uuid.Nil)), recorded)                         // Neither the requests nor the tries fill the audit log.
 		begun, refusal := e.try(t, "chi@platform.ng", "browser4", last.Code) // Those that were made stay good.
 		is.Equal(refusal, "")
 		e.goesOn(t, begun.Secret)
@@ -315,6 +317,26 @@ func TestNobodyLearnsWhoMaySignIn(t *testing.T) {
 		} {
 			_, err := e.Accounts().RequestCode(t.Context(), test.email, test.secret)
 			is.Equal(said(err), test.want)
+		}
+	})
+}
+
+// TestRequestedCodeIsInTheAuditLog checks that the log has each code and its user, by somebody who was not signed in,
+// and neither the code nor the secret of its link.
+func TestRequestedCodeIsInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		company := e.unverified(t)
+		ada := e.join(t, company, "ada@adire.ng", ticketing.RoleOwner).UserID
+		e.clock.advance(time.Second)
+		asked := e.ask(t, "ada@adire.ng", "laptop")
+		act := e.acts(t, uuid.Nil)[0]
+		is.Equal([]string{act.Action, act.Actor, act.Subject}, []string{"code.request", "anonymous", "user " + ada.String()})
+		is.True(act.CompanyID == nil)
+		is.Equal(string(act.Changes), `{"expiresAt":{"before":null,"after":`+show(t, asked.ExpiresAt)+`}}`)
+		for _, logged := range e.acts(t, company) {
+			is.True(logged.Action != "code.request")
 		}
 	})
 }

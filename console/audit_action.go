@@ -20,6 +20,7 @@ func auditActions() []auditAction {
 		{name: "buyer.erase", words: "Erased a buyer"},
 		{name: "category.create", words: "Created a category", platform: true},
 		{name: "category.deactivate", words: "Deactivated a category", platform: true},
+		{name: "code.request", words: "Asked for a sign-in code", platform: true},
 		{name: "commission.schedule", words: "Scheduled a commission rate"},
 		{name: "company.activate", words: "Activated the company"},
 		{name: "company.create", words: "Created the company"},

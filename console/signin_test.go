@@ -2,14 +2,17 @@ package console_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/console"
 )
 
 var (
@@ -68,6 +71,35 @@ func TestCodeCountsOnlyInTheBrowserThatAskedForIt(t *testing.T) {
 	ok.Equal(s.post(t, "second", "/sign-in/code", "code", code).StatusCode, http.StatusUnauthorized)
 	ok.Equal(s.post(t, nobody, "/sign-in/code", "code", code).Header.Get("Location"), "/sign-in")
 	ok.Equal(s.post(t, "first", "/sign-in/code", "code", code).StatusCode, http.StatusSeeOther)
+}
+
+// TestServersShareTheLimitsOfCodes checks that a second server gives an attacker no further tries of a code, and a user
+// no further mails.
+func TestServersShareTheLimitsOfCodes(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	handler, err := console.New(s.Service, &console.Config{Mailer: mailbox(s.mails), Clock: s.clock.now})
+	ok.NoErr(err)
+	second := httptest.NewServer(handler)
+	t.Cleanup(second.Close)
+	servers := []*httptest.Server{s.server, second}
+	code := codeInMail.FindStringSubmatch(s.askForCode(t, "somebody", address(owner), "").Text)[1]
+	for i := range 5 {
+		s.server = servers[i%2]
+		ok.Equal(s.post(t, "somebody", "/sign-in/code", "code", "0000-0000").StatusCode, http.StatusUnauthorized)
+	}
+	ok.Equal(s.post(t, "somebody", "/sign-in/code", "code", code).StatusCode, http.StatusUnauthorized)
+
+	for i := range 4 { // and the one before
+		s.server = servers[i%2]
+		ok.Equal(s.askForCode(t, "somebody", address(owner), "").To, address(owner))
+	}
+	s.post(t, "somebody", "/sign-in", "email", address(owner))
+	ok.Equal(s.askForCode(t, "somebody", address(viewer), "").To, address(viewer)) // the next mail
+	log, err := s.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{Action: "code.request"})
+	ok.NoErr(err)
+	ok.Equal(len(log.Items), 6)
+	ok.True(s.get(t, auditor, "/platform/audit").has("Asked for a sign-in code"))
 }
 
 // TestPlantedSessionIsWorthNothingAfterTheSignIn signs in over a cookie that somebody else knows: one of their own
