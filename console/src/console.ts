@@ -1,5 +1,6 @@
 // The script of the console. Every page works without it, and without htmx, except passkeys.
 
+import { begin as beginCharts } from "./chart";
 import { begin as beginKeys } from "./keys";
 import { begin as beginPasskeys } from "./passkey";
 
@@ -177,5 +178,6 @@ document.addEventListener("toggle", () => {
 
 declare const htmx: { ajax(verb: string, path: string, options: Record<string, unknown>): Promise<void> };
 
+beginCharts();
 beginKeys();
 void beginPasskeys();
