@@ -87,6 +87,20 @@ CREATE TABLE pg_catalog.pg_dist_placement (
 );
 CREATE TABLE pg_catalog.pg_dist_local_group (groupid integer NOT NULL PRIMARY KEY);
 INSERT INTO pg_catalog.pg_dist_local_group VALUES (0);
+CREATE TYPE pg_catalog.noderole AS ENUM ('primary', 'secondary', 'unavailable');
+CREATE TABLE pg_catalog.pg_dist_node (
+	nodeid integer NOT NULL PRIMARY KEY,
+	groupid integer NOT NULL,
+	nodename text NOT NULL,
+	nodeport integer NOT NULL,
+	noderack text NOT NULL DEFAULT 'default',
+	hasmetadata boolean NOT NULL DEFAULT false,
+	isactive boolean NOT NULL DEFAULT true,
+	noderole noderole NOT NULL DEFAULT 'primary',
+	nodecluster name NOT NULL DEFAULT 'default',
+	metadatasynced boolean NOT NULL DEFAULT false,
+	shouldhaveshards boolean NOT NULL DEFAULT true
+);
 CREATE TABLE calls (number serial, statement text);
 CREATE FUNCTION check_table(spread regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 	IF spread IN (SELECT logicalrelid FROM pg_dist_partition) THEN

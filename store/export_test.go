@@ -383,3 +383,19 @@ func StatementsOf(migration string) []string { return statementsOf(migration) }
 func CheckDurable(ctx context.Context, db *sql.DB) error {
 	return (&sqliteEngine{writer: bun.NewDB(db, sqlitedialect.New())}).checkDurable(ctx)
 }
+
+// NodeVersions is what a node says of itself.
+type NodeVersions = nodeFacts
+
+// CompareNodes returns the problems of a cluster of a coordinator a and a worker b.
+func CompareNodes(a, b NodeVersions) []string {
+	r := &clusterReader{metadata: []int{0, 1}, found: Cluster{Nodes: []ClusterNode{
+		{Name: "a", Port: 5432, Reachable: true, Postgres: a.Postgres, Citus: a.Citus},
+		{Name: "b", Port: 5432, Group: 1, Reachable: true, Postgres: b.Postgres, Citus: b.Citus},
+	}}}
+	for i, facts := range []*NodeVersions{&a, &b} {
+		r.checkNode(&r.found.Nodes[i], facts)
+	}
+	r.compareVersions()
+	return r.found.Problems
+}

@@ -50,10 +50,11 @@ type flags struct {
 type commands struct {
 	flags
 
-	Demo    demoCommand    `cmd:"" group:"serve" help:"Serve a demo company that is ready to sell, and sell one ticket."`
-	Serve   serveCommand   `cmd:"" group:"serve" help:"Serve the public API and the console."`
-	Migrate migrateCommand `cmd:"" group:"serve" help:"Bring the tables of the database up to date."`
-	Bench   benchCommand   `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
+	Demo    demoCommand     `cmd:"" group:"serve" help:"Serve a demo company that is ready to sell, and sell one ticket."`
+	Serve   serveCommand    `cmd:"" group:"serve" help:"Serve the public API and the console."`
+	Migrate migrateCommand  `cmd:"" group:"serve" help:"Bring the tables of the database up to date."`
+	Bench   benchCommand    `cmd:"" group:"serve" help:"Measure how fast this machine sells, and verify the books."`
+	Cluster clusterCommands `cmd:"" group:"serve" help:"Show the state of a Citus cluster."`
 
 	Company  companyCommands  `cmd:"" group:"company" help:"Create, list, rename, suspend and activate companies."`
 	KYB      kybCommands      `cmd:"" group:"company" help:"Edit, submit and decide the verification of companies." name:"kyb"`

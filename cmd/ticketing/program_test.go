@@ -248,6 +248,8 @@ func TestExitStatus(t *testing.T) {
 		{"unknown store", "company list --database mysql://x", 1, "INVALID_REQUEST", "--database: "},
 		{"no secret key", "company list --database postgres://u:hush@h/d", 1, "SECRET_KEY", "must be given"},
 		{"SQLite on a cluster", "migrate --distribute citus", 1, "INVALID_REQUEST", "SQLite database is one file"},
+		{"memory is no cluster", "cluster status --database memory:", 1, "NOT_A_CLUSTER", "it is in memory"},
+		{"SQLite is no cluster", "cluster status", 1, "NOT_A_CLUSTER", "not a cluster: it is a file on one machine"},
 		{"unknown cluster", "migrate --distribute spanner", 1, "INVALID_REQUEST", "must be citus"},
 		{"short secret key", "company list --secret-key abcd", 1, "INVALID_REQUEST", "--secret-key: must be 32 to"},
 		{"unknown company", "company show " + nobody, 1, "NOT_FOUND", "not found"},
