@@ -162,8 +162,8 @@ func TestGuideIsFollowed(t *testing.T) {
 	is.Equal(signature, webhook.Sign("svc_whsec_test", time.Unix(seconds, 0), body))
 }
 
-// A reader in another language gets as far: the blocks of each make one program that sells two tickets, once, and
-// admits one of them.
+// A reader in another language gets as far: the blocks of each make one program that sells two tickets, once, admits
+// one of them, receives a webhook of the sale, and finds that both agree.
 func TestGuideInEachLanguage(t *testing.T) {
 	t.Parallel()
 	blocks := guideBlocks(t)
@@ -185,11 +185,13 @@ func TestGuideInEachLanguage(t *testing.T) {
 			}
 			program = strings.NewReplacer(
 				"https://tickets.example/api/public/v1", d.server.URL+httpapi.DefaultPrefix, "svc_live.key-id.secret", d.key,
+				"8083", freePort(t),
 			).Replace(program)
 			printed := runSamples(t, language, []string{"guide"}, map[string]string{"guide": program})
-			for _, said := range []string{"one order, not two\n", "ADMITTED\nALREADY_VALIDATED\n", "NOT_FOUND"} {
+			for _, said := range []string{"one order, not two\n", "ADMITTED\nALREADY_VALIDATED\n", "NOT_FOUND", "\norders and webhooks agree: 1\n"} {
 				is.True(strings.Contains(printed, said)) // said
 			}
+			is.Equal(regexp.MustCompile(`(?m)^(204|400|5..)$`).FindAllString(printed, -1), []string{"204", "204", "400"})
 			orders := d.call(t, "GET", "/orders", d.key, nil, "")
 			is.Equal(strings.Count(orders.body, `"object":"order"`), 1)
 			is.Equal(orders.text(t, "data", "gross", "amount"), "30000.00")
@@ -236,18 +238,13 @@ func TestGuidePages(t *testing.T) {
 	is.Equal(len(slices.Compact(ids)), 201)
 }
 
-// The guide's receiver and package webhook agree on every signature (section 6.4).
-func TestGuideReceiverVerifies(t *testing.T) {
+// The guide's receivers and package webhook agree on every signature (section 6.4). The one in Go is the package's.
+func TestGuideReceiversVerify(t *testing.T) {
 	t.Parallel()
-	is := is.New(t)
-	var verify string
-	for _, block := range guideBlocks(t) {
-		if _, after, found := strings.Cut(block.text, "\ndef verify("); found {
-			verify, _, _ = strings.Cut("def verify("+after, "\ndef accept(")
-		}
-	}
-	is.True(verify != "")
-	judge := exec.CommandContext(t.Context(), "python3", "-c", "import hashlib, hmac, json, re, sys, time\n\n"+verify+`
+	const vectors = "../webhook/testdata/signatures.json"
+	judge := map[string]func(verify string) *exec.Cmd{
+		"python3": func(verify string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), "python3", "-c", "import hashlib, hmac, json, re, sys, time\n\n"+verify+`
 
 vectors = json.load(open(sys.argv[1], encoding="utf-8"))["verify"]
 for v in vectors:
@@ -255,10 +252,43 @@ for v in vectors:
     if verify(v["header"], v["body"].encode(), v["secrets"]) != (v["result"] == "ok"):
         print(v["name"])
 print(len(vectors) > 50)
-`, "../webhook/testdata/signatures.json")
-	found, err := judge.CombinedOutput()
-	is.NoErr(err)
-	is.Equal(string(found), "True\n")
+`, vectors)
+		},
+		"node": func(verify string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), "node", "--input-type=module", "-e",
+				`import { createHmac, timingSafeEqual } from "node:crypto"; import { readFileSync } from "node:fs";`+"\n"+verify+`
+const vectors = JSON.parse(readFileSync(process.argv[1], "utf8")).verify;
+for (const v of vectors) {
+  Date.now = () => v.now * 1000;
+  if (verify(v.header, Buffer.from(v.body), v.secrets) !== (v.result === "ok")) console.log(v.name);
+}
+console.log(vectors.length > 50 ? "True" : "False");
+`, vectors)
+		},
+	}
+	count := 0
+	for _, block := range guideBlocks(t) {
+		for program, declared := range map[string]struct{ begin, end string }{
+			"python3": {"\ndef verify(", "\ndef accept("}, "node": {"\nfunction verify(", "\nfunction accept("},
+		} {
+			_, after, found := strings.Cut(block.text, declared.begin)
+			if !found {
+				continue
+			}
+			count++
+			t.Run(block.language, func(t *testing.T) {
+				is := is.New(t)
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skip("the receiver needs " + program + ": apt-get install nodejs python3, or the like")
+				}
+				verify, _, _ := strings.Cut(declared.begin+after, declared.end)
+				found, err := judge[program](verify).CombinedOutput()
+				is.Equal(string(found), "True\n")
+				is.NoErr(err)
+			})
+		}
+	}
+	is.New(t).Equal(count, 3) // for the shell, in TypeScript and in Python
 }
 
 // The guide says what to do about every code, what every grant is for, and what each type of event means.

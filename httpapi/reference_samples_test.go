@@ -97,6 +97,7 @@ func runSamples(t *testing.T, language string, names []string, programs map[stri
 		}
 		command = exec.CommandContext(t.Context(), program)
 	}
+	command.Dir = folder // for the files that they write
 	printed, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", language, err, printed)
