@@ -188,7 +188,9 @@ func TestGuideInEachLanguage(t *testing.T) {
 				"8083", freePort(t),
 			).Replace(program)
 			printed := runSamples(t, language, []string{"guide"}, map[string]string{"guide": program})
-			for _, said := range []string{"one order, not two\n", "ADMITTED\nALREADY_VALIDATED\n", "NOT_FOUND", "\norders and webhooks agree: 1\n"} {
+			for _, said := range []string{
+				"one order, not two\n", "ADMITTED\nALREADY_VALIDATED\n", "NOT_FOUND", "\norders and webhooks agree: 1\n",
+			} {
 				is.True(strings.Contains(printed, said)) // said
 			}
 			is.Equal(regexp.MustCompile(`(?m)^(204|400|5..)$`).FindAllString(printed, -1), []string{"204", "204", "400"})
