@@ -3,6 +3,7 @@ package main_test
 import (
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -150,6 +151,12 @@ func TestMisspelledVariable(t *testing.T) {
 		is.True(p.wait() != 0)
 		warned(p.errors(), true)
 	}
+	// A command that runs for long warns before it begins.
+	p = sh.start("proxy", "check", "--json", "--proxy", "http://127.0.0.1:1/tickets", "--listen", "127.0.0.1:0")
+	warned(<-p.errorLines, false)
+	p.signal(syscall.SIGINT)
+	p.wait()
+	is.Equal(strings.Count(p.errors(), `"warnings"`), 1) // They are not repeated.
 	p = sh.start("serve", "--json", "--addr", "192.0.2.1:0")
 	is.True(p.wait() != 0)
 	is.True(strings.Contains(p.errors(), "TICKETING_WEBORIGIN"))

@@ -174,10 +174,11 @@ func (p *program) run(ctx context.Context, args []string) error {
 	}
 	parsed, err := parser.Parse(joinNegativeValues(parser.Model.Node, args))
 	if !helped {
-		logs := err == nil && slices.Contains([]string{"demo", "serve"}, parsed.Command())
-		for _, text := range p.unknownVariables(parser.Model.Node) {
-			p.warn(text, logs)
+		command := ""
+		if err == nil {
+			command = parsed.Command()
 		}
+		p.warnOfVariables(parser.Model.Node, command)
 	}
 	if helped {
 		_, err := io.WriteString(p.stdout, formatParserText(help.String()))

@@ -54,17 +54,28 @@ func isOfKubernetes(name, value string) bool {
 		rest == "PORT" && strings.HasPrefix(value, "tcp://") || strings.HasPrefix(rest, "PORT_")
 }
 
-// warn prints a warning on standard error. With --json, standard error is a log, or it holds one value at most, so the
-// warning waits for that value.
-func (p *program) warn(text string, logs bool) {
+// warnOfVariables prints the warnings of [program.unknownVariables] on standard error, before the command runs. With
+// --json, the standard error of a server is a log. Of a command that works for minutes, or until it is interrupted, it
+// holds several values, and the warnings are the first. Of any other command it holds one value at most, so the warnings
+// wait for that one. An empty command is one that was refused.
+func (p *program) warnOfVariables(model *kong.Node, command string) {
+	warnings := p.unknownVariables(model)
+	is := func(name string) bool { return command == name || strings.HasPrefix(command, name+" ") }
 	switch {
+	case len(warnings) == 0:
 	case !p.JSON:
-		fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))
-	case logs:
-		//nolint:sloglint // The text is for a person.
-		slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text)
+		for _, text := range warnings {
+			fmt.Fprintln(p.stderr, "ticketing: warning: "+escape(text))
+		}
+	case is("demo"), is("serve"):
+		for _, text := range warnings {
+			//nolint:sloglint // The text is for a person.
+			slog.New(slog.NewJSONHandler(p.stderr, nil)).Warn(text)
+		}
+	case is("bench"), is("proxy check"), is("webhook listen"):
+		_ = encode(p.stderr, map[string][]string{"warnings": warnings})
 	default:
-		p.warnings = append(p.warnings, text)
+		p.warnings = warnings
 	}
 }
 
