@@ -62,7 +62,7 @@ func (c *commissionList) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		columns := []column{
-			ids("ID").optional(), numbers("VALUE"), words("UNIT"), times("EFFECTIVE FROM"), times("CREATED"),
+			shortIDs("ID").optional(), numbers("VALUE"), words("UNIT"), times("EFFECTIVE FROM"), times("CREATED"),
 		}
 		return p.list(c.listFlags, columns, func(list *list) error {
 			return eachOf(rates, func(rate ticketing.CommissionRate) error {

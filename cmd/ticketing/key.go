@@ -141,7 +141,7 @@ func (c *keyList) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		columns := []column{
-			ids("ID"), texts("NAME"), states("STATUS"), ids("PREDECESSOR").optional(), times("CREATED").optional(),
+			ids("ID"), texts("NAME"), states("STATUS"), shortIDs("PREDECESSOR").optional(), times("CREATED").optional(),
 			times("LAST USED"), times("REVOKED").optional(), texts("GRANTS").optional(),
 		}
 		return p.list(c.listFlags, columns, func(list *list) error {
