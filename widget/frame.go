@@ -16,7 +16,7 @@ const frameText = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>Tickets</title>
+<title>TITLE</title>
 <link rel="icon" href="data:,">
 <script src="` + framedPath + `" data-frame="ORIGIN" defer></script>
 </head>
@@ -31,8 +31,13 @@ const frameText = `<!doctype html>
 const framePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src https: data:; " +
 	"connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors "
 
-// frame serves the frame's document to the page of one origin.
-func frame(w http.ResponseWriter, r *http.Request) {
+// frame returns a handler that serves the frame's document, under a title, to the page of one origin.
+func frame(title string) http.HandlerFunc {
+	document := strings.Replace(frameText, "TITLE", html.EscapeString(title), 1)
+	return func(w http.ResponseWriter, r *http.Request) { serveFrame(w, r, document) }
+}
+
+func serveFrame(w http.ResponseWriter, r *http.Request, document string) {
 	header := w.Header()
 	origin, err := parseFrameQuery(r.URL.RawQuery)
 	if err != nil {
@@ -41,7 +46,9 @@ func frame(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	text := strings.Replace(frameText, "ORIGIN", html.EscapeString(origin), 1)
+	// The last one: a title may have the word, too.
+	at := strings.LastIndex(document, "ORIGIN")
+	text := document[:at] + html.EscapeString(origin) + document[at+len("ORIGIN"):]
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(len(text)))
 	header.Set("Cache-Control", caching)

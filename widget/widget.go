@@ -30,6 +30,9 @@ const framedPath = "/embeds/v1/framed.js"
 type Config struct {
 	// Other serves all other paths. Defaults to 404.
 	Other http.Handler
+	// Title is the name of the service, which the title of the frame's document ends with: "Tickets · Eko Events". A
+	// screen reader says it, and it is the name of the frame in a browser's tools. Defaults to none: "Tickets".
+	Title string
 }
 
 // New returns a handler of the SDK's four paths, and of the script of the frame's document, /embeds/v1/framed.js. They
@@ -46,11 +49,15 @@ func New(config *Config) http.Handler {
 	if c.Other == nil {
 		c.Other = http.NotFoundHandler()
 	}
+	title := "Tickets"
+	if c.Title != "" {
+		title += " · " + c.Title
+	}
 	served := map[string]http.HandlerFunc{
 		ScriptPath: asset("service.js", "text/javascript; charset=utf-8"),
 		TypesPath:  asset("service.d.ts", "application/typescript; charset=utf-8"),
 		StylePath:  asset("widget.css", "text/css; charset=utf-8"),
-		FramePath:  frame,
+		FramePath:  frame(title),
 		framedPath: asset("framed.js", "text/javascript; charset=utf-8"),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -54,6 +54,13 @@ func TestHome(t *testing.T) {
 	is.Equal(status, http.StatusOK)
 	is.True(strings.Contains(page, "<title>&lt;b&gt;Eko&lt;/b&gt; &amp; &#34;Sons&#34;</title>"))
 	is.True(!strings.Contains(page, "<b>Eko"))
+	for path, says := range map[string]string{
+		"/embed/v1/events?origin=https://shop.example": "<title>Tickets · &lt;b&gt;Eko&lt;/b&gt; &amp; &#34;Sons&#34;</title>",
+		prefix + "/docs": "The API of <bdi>&lt;b&gt;Eko&lt;/b&gt; &amp; &#34;Sons&#34;</bdi>: ",
+	} {
+		_, _, text := browse(t, http.MethodGet, origin+path)
+		is.True(strings.Contains(text, says)) // path
+	}
 	is.True(!strings.Contains(page, "This demo") && !strings.Contains(page, "svc_live"))
 	console := strings.Replace(origin, "127.0.0.1", "localhost", 1) + "/business"
 	links := strings.Join(hrefs(page), " ")

@@ -318,7 +318,7 @@ func (s *serving) handler(svc *ticketing.Service, m *metrics, logger *slog.Logge
 	if limit == 0 {
 		limit = -1
 	}
-	return widget.New(&widget.Config{Other: httpapi.New(svc, &httpapi.Config{
+	return widget.New(&widget.Config{Title: s.Title.String(), Other: httpapi.New(svc, &httpapi.Config{
 		Title: s.Title.String(), RateLimit: limit, TrustedProxies: s.TrustedProxies, Logger: logger, OnRequest: m.observe,
 	})})
 }
