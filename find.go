@@ -27,6 +27,7 @@ const (
 	FoundAPIKey          FoundKind = "API_KEY"
 	FoundWebhookEndpoint FoundKind = "WEBHOOK_ENDPOINT"
 	FoundDelivery        FoundKind = "DELIVERY"
+	FoundRate            FoundKind = "RATE" // an entry of a commission schedule
 	FoundMember          FoundKind = "MEMBER"
 	FoundStaff           FoundKind = "STAFF"
 )
@@ -35,7 +36,7 @@ const (
 func kindOrder(kind FoundKind) int {
 	return slices.Index([]FoundKind{
 		FoundCompany, FoundEvent, FoundOrder, FoundAdmission, FoundBuyer, FoundFunding, FoundSettlement, FoundAPIKey,
-		FoundWebhookEndpoint, FoundDelivery, FoundMember, FoundStaff,
+		FoundWebhookEndpoint, FoundDelivery, FoundRate, FoundMember, FoundStaff,
 	}, kind)
 }
 
@@ -47,8 +48,8 @@ type Found struct {
 	// ID is its id, and of a person that of the user. A BUYER and a FUNDING have none.
 	ID *uuid.UUID `json:"id"`
 	// Title is the name of a company, a key or a person, the title of an event or a ticket, the event's title of an ORDER,
-	// the URL of an endpoint, the type of a delivery, or the reference of a FUNDING. It is empty for a SETTLEMENT, and for
-	// a BUYER without a name.
+	// the URL of an endpoint, the type of a delivery, the value and unit of a RATE, or the reference of a FUNDING. It is
+	// empty for a SETTLEMENT, and for a BUYER without a name.
 	Title string  `json:"title"`
 	Email *string `json:"email"` // of a person, and of the buyer of an ORDER; nil: it has none
 	// Status is the status of the record, or the role of a person. It is VALID, ADMITTED or VOID for an ADMISSION, and nil
@@ -79,7 +80,8 @@ const (
 //
 //   - an id of a company, an event, an order, an admission, an API key, a webhook endpoint, a delivery, a settlement or
 //     a user who is a member or staff;
-//   - at one company, the id of an event that webhooks carry: its deliveries are found, newest first;
+//   - at one company, the id of a commission rate, and that of an event that webhooks carry: its deliveries are found,
+//     newest first;
 //   - the code that a ticket shows, see [ParseAdmissionCode], with the event of the admission;
 //   - an email, in any case, of a buyer, a member or staff: their orders, newest first, are found, too;
 //   - the reference of a funding, compared exactly;
@@ -186,7 +188,7 @@ func (f *finder) sees(kind FoundKind) bool {
 		permission = f.readsOrders()
 	case FoundBuyer:
 		permission = PermissionBuyerRead
-	case FoundFunding:
+	case FoundFunding, FoundRate:
 		permission = PermissionWalletRead
 	case FoundSettlement:
 		permission = PermissionSettlementRead

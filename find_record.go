@@ -31,8 +31,8 @@ func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
 	var kinds []driver.RecordKind
 	for _, kind := range []driver.RecordKind{
 		driver.RecordCompany, driver.RecordEvent, driver.RecordOrder, driver.RecordAdmission, driver.RecordAPIKey,
-		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordMember,
-		driver.RecordStaff,
+		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordRate,
+		driver.RecordMember, driver.RecordStaff,
 	} {
 		if f.sees(FoundKind(kind)) {
 			kinds = append(kinds, kind)
@@ -119,6 +119,10 @@ func (f *finder) record(ctx context.Context, record driver.FoundRecord, id uuid.
 		settlement, err := firstRecord(f.tx.Settlements(ctx, []driver.SettlementRef{{CompanyID: companyID, ID: id}}))
 		one := f.add(FoundSettlement, companyID, id, "", settlement.RequestedAt)
 		one.Status, one.Amount = optional(string(settlement.Status)), &settlement.Amount
+		return err
+	case driver.RecordRate:
+		rate, err := firstRecord(f.tx.Rates(ctx, []driver.RateRef{{CompanyID: companyID, ID: id}}))
+		f.add(FoundRate, companyID, id, rate.Rate.Value()+" "+string(rate.Rate.Unit()), rate.CreatedAt)
 		return err
 	case driver.RecordStaff:
 		return f.staff(ctx, id)

@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -139,6 +140,37 @@ func TestFindShowsWhatTheActorMaySee(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(len(found), 0)
 		}
+	})
+}
+
+// TestFindARate holds that the id of a commission rate finds it at its company, for those who may see the schedule, and
+// nowhere else.
+func TestFindARate(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		own, other := e.verified(t), e.verified(t)
+		rate, err := money.ParseRate("2.50", money.Percent)
+		is.NoErr(err)
+		scheduled, err := e.staff.ScheduleCommission(t.Context(), own, ticketing.CommissionParams{Rate: rate})
+		is.NoErr(err)
+		find := func(in uuid.UUID, permissions ...ticketing.Permission) []ticketing.Found {
+			t.Helper()
+			actor := ticketing.Actor{Name: "Ada", Permissions: permissions}
+			found, err := e.As(actor).Find(t.Context(), in, scheduled.ID.String())
+			is.NoErr(err)
+			return found
+		}
+		all := ticketing.AllPermissions()
+		found := find(own, all...)
+		is.Equal(len(found), 1)
+		is.Equal(found[0].Kind, ticketing.FoundRate)
+		is.Equal(found[0].Title, "2.5 PERCENT")
+		is.Equal(*found[0].CompanyID, own)
+		is.Equal(found[0].At, scheduled.CreatedAt)
+		is.Equal(len(find(other, all...)), 0)
+		is.Equal(len(find(uuid.Nil, all...)), 0)
+		is.Equal(len(find(own, without(ticketing.PermissionWalletRead)...)), 0)
 	})
 }
 

@@ -114,6 +114,19 @@ func TestManyCompaniesAreReadTogether(t *testing.T) {
 	is.Equal(said(err), "event: must be empty for all companies")
 }
 
+// addSum adds an order of an interval to the sums of a company.
+func (e *env) addSum(t *testing.T, company uuid.UUID, at time.Time, gross money.Amount) {
+	t.Helper()
+	is.New(t).NoErr(e.store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
+			return err
+		}
+		return tx.AddSales(ctx, []driver.SalesSum{{
+			SalesSumRef: driver.SalesSumRef{CompanyID: company, At: at}, Orders: 1, Gross: gross,
+		}})
+	}))
+}
+
 // TestPastSalesAreReadOnceAMinute adds to sums of today and of the day before. What is added to the past shows a minute
 // later, and at once while orders are being counted.
 func TestPastSalesAreReadOnceAMinute(t *testing.T) {
@@ -123,17 +136,6 @@ func TestPastSalesAreReadOnceAMinute(t *testing.T) {
 		e.broken = true // The companies have sums, and no orders.
 		ctx, first, second := t.Context(), e.verified(t), e.verified(t)
 		today := e.clock.now().Truncate(24 * time.Hour)
-		add := func(company uuid.UUID, at time.Time, gross money.Amount) {
-			t.Helper()
-			is.NoErr(e.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-				if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}}); err != nil {
-					return err
-				}
-				return tx.AddSales(ctx, []driver.SalesSum{{
-					SalesSumRef: driver.SalesSumRef{CompanyID: company, At: at}, Orders: 1, Gross: gross,
-				}})
-			}))
-		}
 		shows := func(gross ...money.Amount) {
 			t.Helper()
 			sold, err := e.staff.PlatformSales(ctx, ticketing.SalesFilter{From: today.AddDate(0, 0, -3)}, 0)
@@ -149,17 +151,17 @@ func TestPastSalesAreReadOnceAMinute(t *testing.T) {
 			is.Equal(found, gross)
 			is.Equal(total, money.Amount(0))
 		}
-		add(first, today.AddDate(0, 0, -2), 100)
-		add(second, today.AddDate(0, 0, -1), 70)
+		e.addSum(t, first, today.AddDate(0, 0, -2), 100)
+		e.addSum(t, second, today.AddDate(0, 0, -1), 70)
 		shows(100, 70)
-		add(second, today, 20)
+		e.addSum(t, second, today, 20)
 		shows(100, 90)
-		add(second, today, 20)
-		add(second, today.AddDate(0, 0, -1), 1000)
+		e.addSum(t, second, today, 20)
+		e.addSum(t, second, today.AddDate(0, 0, -1), 1000)
 		shows(110, 100)
 		e.clock.advance(time.Minute)
 		shows(1110, 100)
-		add(first, today.AddDate(0, 0, -1), 5000)
+		e.addSum(t, first, today.AddDate(0, 0, -1), 5000)
 		shows(1110, 100)
 		is.NoErr(e.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			if _, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{second}}); err != nil {
@@ -168,5 +170,35 @@ func TestPastSalesAreReadOnceAMinute(t *testing.T) {
 			return tx.PutSalesProgress(ctx, driver.SalesProgress{CompanyID: second, Uncounted: 1})
 		}))
 		shows(5100, 1110)
+	})
+}
+
+// TestPastSalesOfEightPeriodsAreKept looks at nine periods that are past. The eight that were read last are not read
+// again within a minute, and the ninth is.
+func TestPastSalesOfEightPeriodsAreKept(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		e.broken = true // The company has sums, and no orders.
+		ctx, company := t.Context(), e.verified(t)
+		today := e.clock.now().Truncate(24 * time.Hour)
+		total := func(days int) money.Amount {
+			t.Helper()
+			sold, err := e.staff.PlatformSales(ctx, ticketing.SalesFilter{From: today.AddDate(0, 0, -days)}, 0)
+			is.NoErr(err)
+			return sold.Total.Gross
+		}
+		e.addSum(t, company, today.AddDate(0, 0, -2), 100)
+		const first, kept = 3, 8
+		for days := first; days <= first+kept; days++ {
+			is.Equal(total(days), money.Amount(100))
+		}
+		e.addSum(t, company, today.AddDate(0, 0, -2), 1000)
+		for days := first + 1; days <= first+kept; days++ {
+			is.Equal(total(days), money.Amount(100)) // days
+		}
+		is.Equal(total(first), money.Amount(1100))
+		is.Equal(total(first+1), money.Amount(1100)) // It made place for the first one.
+		is.Equal(total(first+kept), money.Amount(100))
 	})
 }

@@ -34,6 +34,9 @@ const (
 	// WatchDelivery is one webhook delivery: its attempts and its status. Of more than twenty that are watched together
 	// only the twenty with the smallest ids change.
 	WatchDelivery WatchTopic = "DELIVERY"
+	// WatchMails is the newest ticket mails and the newest failed ones, as many as a page shows of them by default. Of
+	// more than twenty companies that are watched together only the twenty with the smallest ids change.
+	WatchMails WatchTopic = "MAILS"
 	// WatchSales is what all companies together sold, refunded and admitted in the last hour, as far as it was counted,
 	// read at most ten seconds ago. Its version also differs when a quarter of an hour begins.
 	WatchSales WatchTopic = "SALES"
@@ -56,7 +59,7 @@ type WatchedState struct {
 	ChangedAt time.Time
 	// Undated reports whether there may be a later change than ChangedAt, since some changes of the topic have no time. A
 	// page that was made before this state was read may then be outdated. It is true for WatchEvent, WatchOrder,
-	// WatchDelivery, WatchSales and WatchQueues, and for WatchDeliveries while some fail.
+	// WatchDelivery, WatchMails, WatchSales and WatchQueues, and for WatchDeliveries while some fail.
 	Undated bool
 }
 
@@ -66,9 +69,9 @@ const watchedQueue = 11
 // Watch returns the state of each topic, in the order of watched. It is for trusted surfaces with pages that
 // update themselves: it checks no permission and shows only that something changed. It reads in one transaction,
 // whatever the number of companies: one query for each of WatchMoney, WatchAudit and WatchDeliveries, two for all
-// orders, three for all events, and one for each delivery of WatchDelivery; WatchSales has a query of its own. It reads
-// what is kept anyway, so a sale or a scan writes nothing for it. What does not exist has the state of a company that
-// has never sold.
+// orders, three for all events, one for each delivery of WatchDelivery, and two for each company of WatchMails;
+// WatchSales has a query of its own. It reads what is kept anyway, so a sale or a scan writes nothing for it. What does
+// not exist has the state of a company that has never sold.
 func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState, error) {
 	if err := checkTopics(watched); err != nil {
 		return nil, err
@@ -113,7 +116,8 @@ func (s *Service) Watch(ctx context.Context, watched []Watched) ([]WatchedState,
 func checkTopics(watched []Watched) error {
 	for _, one := range watched {
 		switch one.Topic {
-		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDelivery, WatchDeliveries, WatchSales, WatchQueues:
+		case WatchMoney, WatchAudit, WatchEvent, WatchOrder, WatchDelivery, WatchDeliveries, WatchMails, WatchSales,
+			WatchQueues:
 		default:
 			return fmt.Errorf("ticketing: %q is not a topic to watch", one.Topic)
 		}
@@ -128,7 +132,7 @@ func watch(
 	states := make([]WatchedState, len(watched))
 	w := watcher{tx: tx, at: at, floats: floats}
 	for _, set := range []func(context.Context, []Watched, []WatchedState) error{
-		w.money, w.deliveries, w.delivery, w.audits, w.events, w.orders,
+		w.money, w.deliveries, w.delivery, w.mails, w.audits, w.events, w.orders,
 	} {
 		if err := set(ctx, watched, states); err != nil {
 			return nil, err

@@ -81,6 +81,51 @@ func (w watcher) delivery(ctx context.Context, watched []Watched, states []Watch
 	return nil
 }
 
+const (
+	// watchedMailers is how many companies have a state of their mails at the same time, like watchedDeliveries.
+	watchedMailers = 20
+	// watchedFailures is how many of the newest failed mails count. They may be older than the newest mails.
+	watchedFailures = 5
+)
+
+// mails sets the states of WatchMails by the mails that the page shows: each changes with its status, its attempts and
+// the time of the next one.
+func (w watcher) mails(ctx context.Context, watched []Watched, states []WatchedState) error {
+	var companies []uuid.UUID
+	for _, one := range watched {
+		if one.Topic == WatchMails {
+			companies = append(companies, one.CompanyID)
+		}
+	}
+	slices.SortFunc(companies, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	companies = slices.Compact(companies)
+	for _, id := range companies[:min(watchedMailers, len(companies))] {
+		newest, err := w.tx.ListNotifications(ctx, driver.NotificationQuery{CompanyID: id, Limit: DefaultPageLimit})
+		if err != nil {
+			return err
+		}
+		failed, err := w.tx.ListNotifications(ctx, driver.NotificationQuery{
+			CompanyID: id, Status: driver.NotificationFailed, Limit: watchedFailures,
+		})
+		if err != nil {
+			return err
+		}
+		state := WatchedState{Undated: true} // An attempt has another time than the mail.
+		var parts []any
+		for _, one := range slices.Concat(newest, failed) {
+			parts = append(parts, one.Number, one.Copy, one.Status, len(one.Attempts), one.DueAt)
+			state.ChangedAt = laterOf(state.ChangedAt, laterOf(one.CreatedAt, one.FinishedAt))
+		}
+		state.Version = digestOf(parts...)
+		for i, one := range watched {
+			if one.Topic == WatchMails && one.CompanyID == id {
+				states[i] = state
+			}
+		}
+	}
+	return nil
+}
+
 // watchedSalesFor is how long a process uses the sums of all companies that it has read.
 const watchedSalesFor = 10 * time.Second
 

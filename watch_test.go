@@ -3,6 +3,7 @@ package ticketing_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
 // watch returns the state of a topic.
@@ -274,5 +276,81 @@ func TestWatchOfThePlatformAndOfADelivery(t *testing.T) {
 			}
 			before = after
 		}
+	})
+}
+
+// TestWatchOfDeliveriesIsBounded holds that of twenty-one deliveries that are watched together the twenty with the
+// smallest ids have a state, however often one is watched.
+func TestWatchOfDeliveriesIsBounded(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		ctx, companyID := t.Context(), e.verified(t)
+		_, err := e.staff.CreateWebhookEndpoint(ctx, companyID, ticketing.WebhookEndpointParams{
+			URL: "https://hooks.example.com/", Events: ticketing.WebhookEventTypes(),
+		})
+		is.NoErr(err)
+		const bound = 20
+		for range bound + 1 {
+			_, err = e.staff.TriggerWebhook(ctx, companyID, ticketing.WebhookEventTypes()[0])
+			is.NoErr(err)
+		}
+		sending, err := ticketing.New(e.store, &ticketing.Config{
+			SecretKeys: [][]byte{secretKey('a')}, Clock: e.clock.now, Sender: accepting{},
+		})
+		is.NoErr(err)
+		_, err = sending.SendWebhooks(ctx)
+		is.NoErr(err)
+		made, err := e.staff.ListDeliveries(ctx, companyID, ticketing.DeliveryFilter{}, ticketing.PageParams{Limit: 100})
+		is.NoErr(err)
+		is.Equal(len(made.Items), bound+1)
+		var watched []ticketing.Watched
+		for _, delivery := range made.Items {
+			watched = append(watched,
+				ticketing.Watched{CompanyID: companyID, Topic: ticketing.WatchDelivery, ID: delivery.ID})
+		}
+		slices.SortFunc(watched, func(a, b ticketing.Watched) int { return slices.Compare(a.ID[:], b.ID[:]) })
+		last := watched[bound]
+		watched = append([]ticketing.Watched{last, watched[0]}, watched[:bound]...)
+		states, err := e.Watch(ctx, watched)
+		is.NoErr(err)
+		is.Equal(states[0], ticketing.WatchedState{})
+		for _, state := range states[1:] {
+			is.True(state.Version != 0)
+		}
+	})
+}
+
+// TestWatchOfMails holds that a new mail and its result change the state of its company's mails alone.
+func TestWatchOfMails(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		ctx, neighbour := t.Context(), shop.Neighbour(t)
+		server := newMailServer()
+		svc := mailing(t, shop, server, func(c *ticketing.Config) { c.Sender = accepting{} })
+		setSender(t, shop)
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 10_00, 10)
+		watched := []ticketing.Watched{
+			{CompanyID: shop.Company.ID, Topic: ticketing.WatchMails},
+			{CompanyID: neighbour.Company.ID, Topic: ticketing.WatchMails},
+		}
+		before, err := svc.Watch(ctx, watched)
+		is.NoErr(err)
+		changes := func() {
+			t.Helper()
+			after, err := svc.Watch(ctx, watched)
+			is.NoErr(err)
+			is.True(after[0].Version != before[0].Version)
+			is.Equal(after[1], before[1])
+			before = after
+		}
+		shop.Sell(t, event.ID, "VIP", 1)
+		_, err = svc.SendWebhooks(ctx) // The dispatch makes the mail.
+		is.NoErr(err)
+		changes()
+		is.Equal(sendMails(t, svc), 1)
+		changes()
 	})
 }

@@ -69,7 +69,7 @@ func listExports() []export {
 		with(of(ticketing.ExportedEndpoints, webhooksPath, ticketing.PermissionWebhookRead, false), exportEndpoints,
 			"id url status events lastSuccessAt failures24h pending createdAt updatedAt"),
 		ofPlatform(with(of(ticketing.ExportedCompanies, companiesPath, ticketing.PermissionTenantRead, false),
-			exportCompanies, "id name status verification approvalExpiresAt graceUntil createdAt", companyFilters()...)),
+			exportCompanies, "id name status verification approvalExpiresAt graceUntil createdAt float floatStatus", companyFilters()...)),
 		ofPlatform(with(payouts, exportPayouts,
 			"id companyId company amount status bankAccountLast4 requestedAt")),
 		ofPlatform(with(of(ticketing.ExportedStaff, staffPath, ticketing.PermissionTenantRead, recent), exportStaff,

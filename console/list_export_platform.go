@@ -13,7 +13,7 @@ import (
 
 func exportCompanies(_ context.Context, c *call) (rowPages, error) {
 	if c.query("order") == byLowestFloat {
-		return nil, invalid("order: the list by float has no file")
+		return exportLowestFloats(c)
 	}
 	filter, err := companyFilter(c)
 	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.Company], error) {
@@ -23,9 +23,25 @@ func exportCompanies(_ context.Context, c *call) (rowPages, error) {
 		verified := company.Verification
 		return []string{
 			company.ID.String(), company.Name, string(company.Status), string(verified.Status),
-			cellAt(verified.ApprovalExpiresAt), cellAt(verified.GraceUntil), cellAt(&company.CreatedAt),
+			cellAt(verified.ApprovalExpiresAt), cellAt(verified.GraceUntil), cellAt(&company.CreatedAt), "", "",
 		}
 	}), err
+}
+
+// exportLowestFloats returns the companies that the page shows, with what is known of those.
+func exportLowestFloats(c *call) (rowPages, error) {
+	if isFiltered(c, "prefix", "status", "verification", "expires") {
+		return nil, errFloatFilter
+	}
+	return rowsOfWhole(func(ctx context.Context) ([]ticketing.CompanyFloat, error) {
+		found, err := c.operator.LowFloats(ctx, ticketing.MaxPageLimit)
+		return found.Companies, err
+	}, func(one ticketing.CompanyFloat) []string {
+		return []string{
+			one.CompanyID.String(), one.CompanyName, string(one.Status), "", "", "", "", one.Float.String(),
+			string(one.FloatStatus),
+		}
+	}), nil
 }
 
 func exportPayouts(_ context.Context, c *call) (rowPages, error) {

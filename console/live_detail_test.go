@@ -176,8 +176,11 @@ func TestStreamsOfListsSayWhatChanged(t *testing.T) {
 	s.books.Clock.Advance(10 * time.Minute)
 	feeds := map[string]*feed{}
 	for who, paths := range map[string][]string{
-		viewer: {company + "/events", company + "/reports", company + "/settlements", company + "/webhooks", delivery},
-		chief:  {"/platform/money", "/platform/settlements", "/platform/audit", "/platform/companies"},
+		viewer: {
+			company + "/events", company + "/reports", company + "/settlements", company + "/webhooks", delivery,
+			company + "/mail",
+		},
+		chief: {"/platform/money", "/platform/settlements", "/platform/audit", "/platform/companies"},
 	} {
 		for _, path := range paths {
 			feeds[path] = s.openAt(t, who, s.stream(t, who, path))
@@ -191,6 +194,10 @@ func TestStreamsOfListsSayWhatChanged(t *testing.T) {
 	}
 	s.books.Clock.Advance(10 * time.Second) // The sums of all companies are read that often.
 	s.count(t)
+	ok.Equal(feeds[company+"/mail"].next(), somethingChanged)
+	_, err = s.SendMails(t.Context())
+	ok.NoErr(err)
+	ok.Equal(feeds[company+"/mail"].next(), somethingChanged)
 	ok.Equal(feeds["/platform/money"].next(), somethingChanged)
 	ok.Equal(feeds[company+"/webhooks"].next(), somethingChanged)
 	_, err = s.staff.RenameCompany(t.Context(), s.company, "Adire Live")
@@ -200,7 +207,7 @@ func TestStreamsOfListsSayWhatChanged(t *testing.T) {
 	}
 	// Nothing changes on a later page, in a period that is over, and where balances are read now and then.
 	for who, paths := range map[string][]string{
-		viewer: {company + "/reports?until=2026-01-05"},
+		viewer: {company + "/reports?until=2026-01-05", company + "/mail?status=SENT"},
 		chief: {
 			"/platform/money?until=2026-01-05", "/platform/companies?order=FLOAT", "/platform/audit?cursor=" + s.later(t),
 		},

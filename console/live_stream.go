@@ -60,6 +60,8 @@ func (c *call) watched(p *page) []ticketing.Watched {
 			needs = ""
 		case ticketing.WatchDelivery, ticketing.WatchDeliveries:
 			needs = ticketing.PermissionWebhookRead
+		case ticketing.WatchMails:
+			needs = ticketing.PermissionNotificationRead
 		case ticketing.WatchQueues, ticketing.WatchSales:
 			needs = ticketing.PermissionTenantRead
 		}
@@ -84,7 +86,7 @@ func (c *call) changing(p *page) []ticketing.Watched {
 			all[i].ID = c.pathID("deliveryId")
 		case ticketing.WatchQueues, ticketing.WatchSales:
 			all[i].CompanyID = uuid.Nil
-		case ticketing.WatchMoney, ticketing.WatchAudit, ticketing.WatchDeliveries:
+		case ticketing.WatchMoney, ticketing.WatchAudit, ticketing.WatchDeliveries, ticketing.WatchMails:
 		}
 	}
 	return all

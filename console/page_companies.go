@@ -159,13 +159,14 @@ func loadAllCompanies(ctx context.Context, c *call) (view, error) {
 	return view{data: shown, paged: true, next: found.NextCursor, still: c.query("cursor") != ""}, err
 }
 
+var errFloatFilter = invalid("order: FLOAT goes with no filter and no cursor")
+
 // loadLowestFloats shows the companies with the lowest float. No index orders companies by their balance, so the list
 // has one page and refuses filters.
 func loadLowestFloats(ctx context.Context, c *call, shown companyList) (view, error) {
 	if isFiltered(c, "prefix", "status", "verification", "expires", "cursor") {
 		shown.TooNarrow = true
-		refusal := invalid("order: FLOAT goes with no filter and no cursor")
-		return view{data: shown, still: true, refused: refusal}, nil
+		return view{data: shown, still: true, refused: errFloatFilter}, nil
 	}
 	limit := c.paging().Limit
 	if limit == 0 {

@@ -158,7 +158,7 @@ func namesOne(text string) bool {
 // hasPage reports whether a thing has a page of its own. Others are in a list, perhaps not on its first page.
 func hasPage(kind ticketing.FoundKind) bool {
 	return !slices.Contains([]ticketing.FoundKind{
-		ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundMember, ticketing.FoundStaff,
+		ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundRate, ticketing.FoundMember, ticketing.FoundStaff,
 	}, kind)
 }
 
@@ -185,6 +185,8 @@ func foundName(kind ticketing.FoundKind) string {
 		return "Webhooks"
 	case ticketing.FoundDelivery:
 		return "Deliveries"
+	case ticketing.FoundRate:
+		return "Commission rates"
 	case ticketing.FoundMember:
 		return "Members"
 	case ticketing.FoundStaff:
@@ -221,6 +223,8 @@ func (c *call) pathOfFound(one ticketing.Found) string {
 		pattern, variable = endpointPath, "endpointId"
 	case ticketing.FoundDelivery:
 		pattern, variable = deliveryPath, "deliveryId"
+	case ticketing.FoundRate:
+		pattern = commissionPath
 	case ticketing.FoundMember:
 		pattern = membersPath
 	case ticketing.FoundStaff:

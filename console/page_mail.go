@@ -25,6 +25,7 @@ func mailPages() []page {
 			group: groupSelling,
 			path:  mailPath, scope: scopeCompany, title: "Ticket mail", nav: "Mail", icon: "mail", permissions: read,
 			template: "mail.html", query: append([]string{"cursor"}, withZone(mailFilters())...), load: loadMail,
+			live: []ticketing.WatchTopic{ticketing.WatchMails},
 		},
 		{
 			path: orderMailPath, scope: scopeCompany, title: "Mail for an order", permissions: read,
@@ -109,7 +110,8 @@ func loadMail(ctx context.Context, c *call) (view, error) {
 	} else if err != nil {
 		return view{}, err
 	}
-	shown.data = data
+	// The state of mails has no filter.
+	shown.data, shown.still = data, data.Filtered || c.query("cursor") != ""
 	return shown, nil
 }
 

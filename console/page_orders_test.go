@@ -240,6 +240,17 @@ func TestOrdersAndEventsLeadToEachOther(t *testing.T) {
 	of := "/business/" + s.company.String()
 	found := s.get(t, viewer, orders+"?status=CONFIRMED&eventName="+url.QueryEscape(s.event.Title[:4]))
 	ok.True(found.has(`href="` + of + "/orders?event=" + s.event.ID.String() + `&amp;status=CONFIRMED"`))
+	refused := s.get(t, viewer, "/api/v2"+orders+"?eventName=Adire") // A program has the id.
+	ok.Equal(refused.StatusCode, http.StatusBadRequest)
+	ok.True(refused.has("eventName: is not a known query parameter"))
+	// A page that fetches its changing part again has no filters in it, and reads none.
+	again := s.request(t, http.MethodGet, orders, nil)
+	ok.True(s.do(t, viewer, again).has(`<option value="` + s.event.ID.String()))
+	again = s.request(t, http.MethodGet, orders, nil)
+	again.Header.Set("X-Console-Live", "1")
+	part := s.do(t, viewer, again)
+	ok.Equal(part.StatusCode, http.StatusOK)
+	ok.True(part.has(`id="live"`) && !part.has(`<option value="`+s.event.ID.String()))
 	ok.True(s.get(t, viewer, orders+"?eventName=Nothing").has("No event has a name that begins with"))
 	ok.True(s.get(t, viewer, s.at()).has(`href="` + of + "/orders?event=" + s.event.ID.String() + `"`))
 	ok.True(s.get(t, viewer, orders+"/"+order.ID.String()).has(`href="` + of + "/events/" + s.event.ID.String() + `"`))

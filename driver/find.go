@@ -19,15 +19,18 @@ const (
 	RecordWebhookEndpoint RecordKind = "WEBHOOK_ENDPOINT"
 	RecordDelivery        RecordKind = "DELIVERY"
 	RecordSettlement      RecordKind = "SETTLEMENT"
+	RecordRate            RecordKind = "RATE"   // of a commission schedule, only of one company: see RecordQuery
 	RecordMember          RecordKind = "MEMBER" // by the id of the user; without removed members
 	RecordStaff           RecordKind = "STAFF"  // by the id of the user, without removed ones; it belongs to no company
 )
 
 // RecordQuery selects the records that have an id.
 type RecordQuery struct {
-	ID        uuid.UUID
-	Kinds     []RecordKind
-	CompanyID uuid.UUID // only those of this company; zero: of any company, or of none
+	ID    uuid.UUID
+	Kinds []RecordKind
+	// CompanyID selects the records of one company. Zero selects those of any company, or of none, and no RATE, whose
+	// index begins with the company.
+	CompanyID uuid.UUID
 	// Members is the largest number of members to return. A user may be a member of several companies; they are ordered by
 	// the companies' ids. No other kind has two records with one id.
 	Members int

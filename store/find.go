@@ -18,8 +18,8 @@ type recordPart struct {
 	text string
 }
 
-// recordParts returns the queries in the order of the kinds. Each table has an index that begins with the id. The
-// directory has the companies of API keys.
+// recordParts returns the queries in the order of the kinds. Each table has an index that begins with the id, except
+// that of rates, whose key begins with the company. The directory has the companies of API keys.
 func recordParts() []recordPart {
 	const of = ", company_id FROM ticketing_"
 	return []recordPart{
@@ -31,6 +31,7 @@ func recordParts() []recordPart {
 		{driver.RecordWebhookEndpoint, of + "webhook_endpoints WHERE id = ?"},
 		{driver.RecordDelivery, of + "webhook_deliveries WHERE id = ?"},
 		{driver.RecordSettlement, of + "settlements WHERE id = ?"},
+		{driver.RecordRate, of + "commission_rates WHERE id = ? AND company_id = ?"},
 		{driver.RecordMember, of + "members WHERE user_id = ? AND role <> ''"},
 		{driver.RecordStaff, ", NULL FROM ticketing_staff WHERE user_id = ? AND role <> ''"},
 	}
@@ -45,10 +46,14 @@ func (s *session) FindRecords(ctx context.Context, ask driver.RecordQuery) ([]dr
 	var parts []string
 	var args [][]any
 	for _, part := range recordParts() {
-		if !slices.Contains(ask.Kinds, part.kind) {
+		isRate := part.kind == driver.RecordRate
+		if !slices.Contains(ask.Kinds, part.kind) || isRate && ask.CompanyID == uuid.Nil {
 			continue
 		}
 		text, values := "SELECT '"+string(part.kind)+"'"+part.text, []any{ask.ID}
+		if isRate {
+			values = append(values, ask.CompanyID)
+		}
 		if part.kind == driver.RecordMember {
 			if ask.CompanyID != uuid.Nil {
 				text += " AND company_id = ?"

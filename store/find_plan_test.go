@@ -13,8 +13,8 @@ func findReads(ctx context.Context, tx driver.ReadTx) []func() error {
 	const limit = 10
 	kinds := []driver.RecordKind{
 		driver.RecordCompany, driver.RecordEvent, driver.RecordOrder, driver.RecordAdmission, driver.RecordAPIKey,
-		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordMember,
-		driver.RecordStaff,
+		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordRate,
+		driver.RecordMember, driver.RecordStaff,
 	}
 	var calls []func() error
 	for _, of := range []uuid.UUID{{}, company} {

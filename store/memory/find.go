@@ -47,6 +47,9 @@ func (r reading) FindRecords(ctx context.Context, query driver.RecordQuery) ([]d
 		one(driver.RecordWebhookEndpoint, s.endpoints.byID[id].CompanyID)
 		one(driver.RecordDelivery, s.deliveries.byID[id].CompanyID)
 		one(driver.RecordSettlement, s.settlements.byID[id].CompanyID)
+		if rate, ok := s.commissions.byRef[driver.RateRef{CompanyID: query.CompanyID, ID: id}]; ok {
+			add(driver.RecordRate, rate.CompanyID)
+		}
 		if of, ok := s.people.companies[id]; ok {
 			members := of.keys
 			if query.CompanyID != uuid.Nil {

@@ -25,8 +25,8 @@ func findChecks() []Check {
 func recordKinds() []driver.RecordKind {
 	return []driver.RecordKind{
 		driver.RecordCompany, driver.RecordEvent, driver.RecordOrder, driver.RecordAdmission, driver.RecordAPIKey,
-		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordMember,
-		driver.RecordStaff,
+		driver.RecordWebhookEndpoint, driver.RecordDelivery, driver.RecordSettlement, driver.RecordRate,
+		driver.RecordMember, driver.RecordStaff,
 	}
 }
 
@@ -34,6 +34,7 @@ func recordsFound(ctx context.Context, s driver.Store) error {
 	order, admission := newOrder(eventA, 1), newAdmission(eventA, 1, 1)
 	key, endpoint, delivery := newAPIKey(companyA, 10, at(0)), newEndpoint(companyA, 1), newDelivery(companyA, 11, at(0))
 	settlement := newSettlement(companyA, 1, driver.SettlementPending)
+	rate := newRate(companyA, 14, 1, at(0))
 	user, removed := newUser(12, "ada@example.com"), newUser(13, "bob@example.com")
 	create := func(ctx context.Context, tx driver.Tx) error {
 		return steps(
@@ -44,6 +45,7 @@ func recordsFound(ctx context.Context, s driver.Store) error {
 			func() error { return tx.AppendDeliveries(ctx, []driver.Delivery{delivery}) },
 			func() error { return accounted(ctx, tx) },
 			func() error { return tx.CreateSettlement(ctx, settlement) },
+			func() error { return tx.AppendRate(ctx, rate) },
 			func() error { return tx.CreateUser(ctx, user) },
 			func() error { return tx.CreateUser(ctx, removed) },
 			func() error { return tx.PutMember(ctx, newMember(companyA, 12, driver.RoleViewer)) },
@@ -113,6 +115,15 @@ func recordsFound(ctx context.Context, s driver.Store) error {
 			}
 			query.Kinds = nil
 			if err := want(what+" as no kind", []driver.FoundRecord{}).from(tx.FindRecords(ctx, query)); err != nil {
+				return err
+			}
+		}
+		// A rate is found in its company only, and among all companies not at all.
+		for company, found := range map[uuid.UUID][]driver.FoundRecord{
+			companyA: in(companyA, driver.RecordRate), companyB: {}, uuid.Nil: {},
+		} {
+			query := driver.RecordQuery{ID: rate.ID, Kinds: recordKinds(), CompanyID: company, Members: 9}
+			if err := want("a rate in "+company.String(), found).from(tx.FindRecords(ctx, query)); err != nil {
 				return err
 			}
 		}
