@@ -10,6 +10,7 @@ import (
 
 	cdp "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
@@ -162,5 +163,45 @@ func TestOpenQuestionStaysAsItIs(t *testing.T) {
 	ok.True(strings.Contains(p.Text(question+`.textContent`), "6789"))
 	p.Text(`(() => { ` + question + `.open = false })()`)
 	p.Wait(question + `.querySelector("[name=bankAccountLast4]").value === "3210"`)
+	p.IsClean()
+}
+
+// TestOpenDecisionStaysAsItIs requests a settlement of another company while staff read the question before they approve
+// one: the list stays as it is, so that the button keeps its place, until they close the question.
+func TestOpenDecisionStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	ok, s := is.New(t), newShop(t)
+	request := func(company uuid.UUID) {
+		t.Helper()
+		s.books.Clock.Advance(time.Minute)
+		_, err := s.staff.SetBankAccount(t.Context(), company, ticketing.BankAccountParams{
+			Bank: "Zuma Bank", AccountNumber: "0123456789", AccountName: "Adire Concerts Ltd",
+		})
+		ok.NoErr(err)
+		_, err = s.staff.RequestSettlement(t.Context(), company)
+		ok.NoErr(err)
+	}
+	s.sell(t)
+	event := s.neighbor.Event(t)
+	s.neighbor.Inventory(t, event.ID, "VIP", 150_00, 10)
+	s.neighbor.Sell(t, event.ID, "VIP", 1)
+	request(s.company)
+	p := s.open(t, browsertest.New(t), chief, "/platform/settlements", browsertest.Desktop)
+	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+	const question = `document.querySelector("[action$='/approve']").closest("details")`
+	const rows = `document.querySelectorAll("tr[id^=settlement]").length`
+	p.Text(`(() => {
+		document.addEventListener("live", () => window.heard = true)
+		` + question + `.open = true
+	})()`)
+	request(s.other)
+	p.Wait(`window.heard === true`)
+	ok.Equal(p.Text(rows+` + ""`), "1")
+	ok.Equal(p.Text(question+`.open + ""`), "true")
+	p.Text(`(() => { ` + question + `.open = false })()`)
+	p.Wait(rows + ` === 2`)
 	p.IsClean()
 }
