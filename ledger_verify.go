@@ -22,7 +22,9 @@ type LedgerReport struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// VerifyLedger verifies one company's books, or for the zero id those of all companies, as they stood at one moment:
+// VerifyLedger verifies one company's books, or for the zero id those of all companies, as they stood at one moment. If
+// companies are kept in different places ([Grouping].ByCompany), several are verified at once, and the moment is that of
+// a company:
 //
 //   - Every hash chain is complete, from its genesis to the head that the wallet keeps (package ledger).
 //   - Every funding has its reference, and every reference its funding.
@@ -64,7 +66,6 @@ func (o Operator) VerifyLedger(
 	if err := o.allow(PermissionWalletRead, companyID); err != nil {
 		return LedgerReport{}, err
 	}
-	var check *books.Check
 	// The rules that are the service's own go in as values and functions: package books knows none of them.
 	config := books.Config{
 		Now: o.s.now(), CrossesLowBalance: crossesLowBalance, LowBalance: LowBalance, FactRetention: minFactRetention,
@@ -73,8 +74,23 @@ func (o Operator) VerifyLedger(
 	if len(progress) > 0 {
 		config.Progress = progress[0]
 	}
-	var checks []driver.BookCheck
-	err := o.s.wholeSnapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+	verify := o.s.verifyAtOneMoment
+	if o.s.byCompany && !o.s.bound && companyID == uuid.Nil {
+		verify = o.s.verifySideBySide
+	}
+	check, checks, err := verify(ctx, config, companyID)
+	if err != nil {
+		return LedgerReport{}, err
+	}
+	o.s.keepBookChecks(ctx, checks)
+	return LedgerReport(check.Report()), nil
+}
+
+// verifyAtOneMoment verifies one company, or for the zero id all of them, in one snapshot.
+func (s *Service) verifyAtOneMoment(
+	ctx context.Context, config books.Config, companyID uuid.UUID,
+) (check *books.Check, checks []driver.BookCheck, err error) {
+	err = s.wholeSnapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		config.Tx, checks = tx, nil
 		// The snapshot may be read again after a failure, so each reading starts a check of its own.
 		check = books.New(config)
@@ -83,19 +99,9 @@ func (o Operator) VerifyLedger(
 				return err
 			}
 		}
-		err := eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []driver.Company) error {
-			for _, company := range companies {
-				entries, problems := check.Counts()
-				if err := check.Company(ctx, company); err != nil {
-					return err
-				}
-				allEntries, allProblems := check.Counts()
-				checks = append(checks, driver.BookCheck{
-					CompanyID: company.ID, VerifiedAt: config.Now, Entries: allEntries - entries,
-					Problems: allProblems - problems,
-				})
-			}
-			return nil
+		err := eachCompany(ctx, tx, companyID, func(ctx context.Context, companies []driver.Company) (err error) {
+			checks, err = verifyCompanies(ctx, check, companies, checks)
+			return err
 		})
 		if err != nil || companyID != uuid.Nil {
 			return err
@@ -103,11 +109,24 @@ func (o Operator) VerifyLedger(
 		// Orphans belong to no company, so they are looked for once and only for all companies.
 		return check.Orphans(ctx)
 	})
-	if err != nil {
-		return LedgerReport{}, err
+	return check, checks, err
+}
+
+// verifyCompanies verifies companies one after the other, and appends what is kept of that.
+func verifyCompanies(
+	ctx context.Context, check *books.Check, companies []driver.Company, checks []driver.BookCheck,
+) ([]driver.BookCheck, error) {
+	for _, company := range companies {
+		entries, problems := check.Counts()
+		if err := check.Company(ctx, company); err != nil {
+			return checks, err
+		}
+		allEntries, allProblems := check.Counts()
+		checks = append(checks, driver.BookCheck{
+			CompanyID: company.ID, VerifiedAt: check.Now, Entries: allEntries - entries, Problems: allProblems - problems,
+		})
 	}
-	o.s.keepBookChecks(ctx, checks)
-	return LedgerReport(check.Report()), nil
+	return checks, nil
 }
 
 // eachCompany calls yield with pages of companies: with one company, or for the zero id with all of them, oldest first.

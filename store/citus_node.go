@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -134,8 +135,8 @@ type clusterNodes struct {
 	mu sync.Mutex
 	// keys are company ids by the shard that has their rows.
 	keys map[int64]uuid.UUID
-	// count is how many nodes had shards when they were last read.
-	count int
+	// groups are the nodes that had shards when they were last read.
+	groups []int
 	// absent are the nodes that did not answer, by group.
 	absent map[int]absence
 }
@@ -242,7 +243,12 @@ func (e *postgresEngine) nodesWithShards(ctx context.Context) ([]clusterNode, er
 func (n *clusterNodes) fill(nodes []clusterNode) (complete bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.count = len(nodes)
+	n.groups = n.groups[:0]
+	for _, node := range nodes {
+		n.groups = append(n.groups, node.group)
+	}
+	// A node that has no shards any more is not missed.
+	maps.DeleteFunc(n.absent, func(group int, _ absence) bool { return !slices.Contains(n.groups, group) })
 	complete = true
 	for i, node := range nodes {
 		key, known := n.keys[node.shard]
@@ -262,7 +268,20 @@ func (s *Store) Nodes() int {
 	}
 	e.nodes.mu.Lock()
 	defer e.nodes.mu.Unlock()
-	return max(e.nodes.count, 1)
+	return max(len(e.nodes.groups), 1)
+}
+
+// AbsentNodes returns how many nodes of a cluster have shards, and the groups of those among them that did not respond
+// when they were last asked, in order. It asks nothing: the nodes are those of the last DueWork, which a service that
+// runs makes every few seconds. Before that, and outside of a cluster, nodes is 0.
+func (s *Store) AbsentNodes() (nodes int, absent []int) {
+	e, ok := s.engine.(*postgresEngine)
+	if !ok {
+		return 0, nil
+	}
+	e.nodes.mu.Lock()
+	defer e.nodes.mu.Unlock()
+	return len(e.nodes.groups), slices.Sorted(maps.Keys(e.nodes.absent))
 }
 
 // nodeQuery is a query that each node runs on its own shards. add gives it its parts.

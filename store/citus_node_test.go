@@ -162,6 +162,9 @@ func TestClusterDueWorkWithoutANode(t *testing.T) {
 	}
 	is.Equal(companies(), left)
 	is.Equal(companies(), left) // The node is left alone for now.
+	nodes, absent := s.AbsentNodes()
+	is.True(nodes > 1)
+	is.Equal(len(absent), 1)
 	err = s.Snapshot(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		_, err := tx.DueWork(ctx, query)
 		return err
@@ -175,4 +178,6 @@ func TestClusterDueWorkWithoutANode(t *testing.T) {
 			t.Fatal("the node is not asked again")
 		}
 	}
+	_, absent = s.AbsentNodes()
+	is.Equal(len(absent), 0)
 }

@@ -162,6 +162,7 @@ func Logger(level string, w io.Writer) (*slog.Logger, error) {
 func AllMetrics(ctx context.Context, folder string) (text string, names []string, err error) {
 	m := newMetrics()
 	m.watch(func() sql.DBStats { return sql.DBStats{} })
+	m.watchNodes(func() (nodes int, absent []int) { return 1, nil })
 	m.watchClients(newConnections(1, slog.New(slog.DiscardHandler)))
 	m.queues(1)
 	for _, name := range []string{"t.db", "t.db-wal"} {
@@ -195,4 +196,12 @@ func AllMetrics(ctx context.Context, folder string) (text string, names []string
 		names = append(names, name)
 	}
 	return m.scrape(ctx), names, nil
+}
+
+// Readiness returns the response of /readyz of a server whose cluster has absent nodes.
+func Readiness(ctx context.Context, absent []int) (status int, body string) {
+	recorder := httptest.NewRecorder()
+	ready := plain(func(context.Context) error { return nil }, func() []int { return absent })
+	ready.ServeHTTP(recorder, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody))
+	return recorder.Code, recorder.Body.String()
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/floatgate/ticketing"
@@ -20,7 +21,7 @@ type health struct{ handlers map[string]http.Handler }
 // newHealth returns the health of a service. After running ends, the server drains: it is alive and not ready.
 func newHealth(running context.Context, svc *ticketing.Service, m *metrics, logger *slog.Logger) *health {
 	return &health{handlers: map[string]http.Handler{
-		"/healthz": plain(func(context.Context) error { return nil }),
+		"/healthz": plain(func(context.Context) error { return nil }, nil),
 		"/readyz": plain(func(ctx context.Context) error {
 			if running.Err() != nil {
 				return errDraining
@@ -32,7 +33,7 @@ func newHealth(running context.Context, svc *ticketing.Service, m *metrics, logg
 				logger.WarnContext(ctx, "not ready", "error", err)
 			}
 			return err
-		}),
+		}, m.nodes.absent),
 		"/metrics": m.handler(),
 	}}
 }
@@ -89,8 +90,10 @@ func (h *health) serveHealth(ctx context.Context, listener net.Listener, logger 
 	}
 }
 
-// plain returns a handler that responds 200 or 503, with a single word that gives no details.
-func plain(check func(context.Context) error) http.Handler {
+// plain returns a handler that responds 200 or 503, with a single word that gives no details. With 200 a second line
+// has the groups of the nodes that do not respond, if there are any: the companies of the other nodes sell, so a load
+// balancer must keep the server.
+func plain(check func(context.Context) error, absent func() []int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
@@ -99,6 +102,16 @@ func plain(check func(context.Context) error) http.Handler {
 			_, _ = io.WriteString(w, "unavailable\n")
 			return
 		}
-		_, _ = io.WriteString(w, "ok\n")
+		text := "ok\n"
+		if absent != nil {
+			var groups []string
+			for _, group := range absent() {
+				groups = append(groups, strconv.Itoa(group))
+			}
+			if len(groups) > 0 {
+				text += "absent nodes: " + strings.Join(groups, ", ") + "\n"
+			}
+		}
+		_, _ = io.WriteString(w, text)
 	})
 }

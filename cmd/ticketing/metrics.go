@@ -31,6 +31,7 @@ type metrics struct {
 	sales    *salesMetrics
 	inFlight *prometheus.GaugeVec
 	untraced prometheus.Counter // exports of spans that failed
+	nodes    *clusterNodes      // nil: the database is no cluster's
 }
 
 // groupedOperations returns the operations whose calls share transactions. Their counters start at zero, so that the

@@ -207,6 +207,7 @@ func (p *program) serve(
 	if opened.sql != nil {
 		m.watch(opened.sql.Connections)
 		m.watchFiles(p.Database)
+		m.watchNodes(opened.sql.AbsentNodes)
 	}
 	m.queues(int(s.GroupQueue))
 	grouping := s.grouping()

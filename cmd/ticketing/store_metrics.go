@@ -95,3 +95,40 @@ func (f databaseFiles) Collect(sizes chan<- prometheus.Metric) {
 		}
 	}
 }
+
+// clusterNodes are the nodes of a cluster that have shards, as the store knows them when Prometheus scrapes.
+type clusterNodes struct {
+	count *prometheus.Desc
+	known func() (nodes int, absent []int)
+}
+
+// watchNodes registers how many nodes of a cluster respond. Any other database has none, and no sample.
+func (m *metrics) watchNodes(known func() (nodes int, absent []int)) {
+	m.nodes = &clusterNodes{known: known, count: prometheus.NewDesc("ticketing_cluster_nodes",
+		"Nodes of a Citus cluster that have shards, by whether they responded when the server last looked for due work.",
+		[]string{"state"}, nil)}
+	m.registry.MustRegister(m.nodes)
+}
+
+// absent returns the groups of the nodes that do not respond.
+func (n *clusterNodes) absent() []int {
+	if n == nil {
+		return nil
+	}
+	_, absent := n.known()
+	return absent
+}
+
+// Describe implements prometheus.Collector.
+func (n *clusterNodes) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- n.count }
+
+// Collect implements prometheus.Collector.
+func (n *clusterNodes) Collect(counts chan<- prometheus.Metric) {
+	nodes, absent := n.known()
+	if nodes == 0 {
+		return
+	}
+	for state, count := range map[string]int{"responding": nodes - len(absent), "absent": len(absent)} {
+		counts <- prometheus.MustNewConstMetric(n.count, prometheus.GaugeValue, float64(count), state)
+	}
+}

@@ -81,6 +81,9 @@ func (b *Check) Expect(ctx context.Context, companies []driver.Company) error {
 	return err
 }
 
+// Expected returns the movements that Expect added up.
+func (b *Check) Expected() int64 { return b.total }
+
 // Orphans reports the companies that records name and that do not exist.
 func (b *Check) Orphans(ctx context.Context) error {
 	// One more than the report lists shows that there are more.
@@ -137,8 +140,17 @@ func (b *Check) progressed(movements int) {
 
 // Company verifies one company's books. This goroutine reads the transaction, and another one checks what was read. The
 // checks after that compare totals, and they search for single records only where totals differ.
+//
+// Reads of a company travel together where the store can ([driver.Announcer]), except for the pages of long books.
 func (b *Check) Company(ctx context.Context, company driver.Company) error {
 	refs := driver.WalletRefs(company.ID)
+	b.announce(ctx, func(ctx context.Context) {
+		_, _ = b.Tx.Wallets(ctx, refs)
+		_, _ = b.Tx.ListRates(ctx, company.ID, b.MaxRates)
+		_, _ = b.Tx.CurrentBankAccount(ctx, company.ID)
+		_, _ = b.Tx.SalesProgress(ctx, []uuid.UUID{company.ID})
+		_, _ = b.Tx.ListFacts(ctx, company.ID, driver.Position{}, 1)
+	})
 	wallets, err := b.Tx.Wallets(ctx, refs)
 	if err != nil {
 		return err
@@ -165,6 +177,7 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 	if err := of.findFacts(ctx, b.Now); err != nil {
 		return err
 	}
+	of.announceShort(ctx, wallets)
 	if err := of.feed.run(ctx, of.check); err != nil {
 		return err
 	}
@@ -177,4 +190,61 @@ func (b *Check) Company(ctx context.Context, company driver.Company) error {
 	}
 	b.report.Entries += of.chains.Entries()
 	return nil
+}
+
+// announce announces the reads that a function makes through Tx, where the transaction can make them together.
+func (b *Check) announce(ctx context.Context, reads func(ctx context.Context)) {
+	announcer, ok := b.Tx.(driver.Announcer)
+	if !ok {
+		return
+	}
+	announcer.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+		before := b.Tx
+		defer func() { b.Tx = before }()
+		b.Tx = tx
+		reads(ctx)
+	})
+}
+
+// announceShort announces what is read in any case if the books of a company are so short that each stream is a page.
+// Otherwise one message would hold pages that are not needed yet.
+func (b *companyBooks) announceShort(ctx context.Context, wallets []driver.Wallet) {
+	if wallets[0].Sequence > bookPage || wallets[1].Sequence > bookPage {
+		return
+	}
+	id, end := b.record.ID, wallets[0].Sequence
+	b.announce(ctx, func(ctx context.Context) {
+		announceAll(ctx, b.readMovements(wallets[0]))
+		announceAll(ctx, b.readOrders(end))
+		announceAll(ctx, b.readAdmissions(end))
+		announceAll(ctx, b.readMovements(wallets[1]))
+		announceAll(ctx, b.readEndings())
+		announceAll(ctx, b.readSettlements())
+		announceAll(ctx, b.readFacts())
+		_, _ = b.Tx.CountFloatCredits(ctx, id)
+		_, _ = b.Tx.Wallets(ctx, driver.WalletRefs(id))
+		_, _ = b.Tx.StockTotals(ctx, id)
+		_ = b.subjects(b.Checkouts, "")(ctx, func(uuid.UUID) {})
+		_ = b.subjects(b.Validations, b.Admitted)(ctx, func(uuid.UUID) {})
+		_, _ = b.Tx.ListFacts(ctx, id, driver.Position{}, bookPage)
+	})
+}
+
+// announceAll makes the reads of a stream whose pages are announced and so have no records.
+func announceAll[T any](ctx context.Context, read func(context.Context) (T, bool, error)) {
+	_ = eachOf(ctx, read, func(T) {})
+}
+
+// Add adds the result of a verification of other companies, as if this one had verified them after its own.
+func (b *Check) Add(of *Check) {
+	b.report.Wallets += of.report.Wallets
+	b.report.Entries += of.report.Entries
+	for _, text := range of.report.Problems {
+		b.problem(text)
+	}
+	b.found += of.found - len(of.report.Problems)
+	for _, text := range of.report.Notes {
+		b.note(text)
+	}
+	b.noted += of.noted - len(of.report.Notes)
 }

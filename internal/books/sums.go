@@ -113,6 +113,11 @@ func (b *companyBooks) matchSums(ctx context.Context) error {
 	if b.found > b.foundBefore {
 		return nil
 	}
+	b.announce(ctx, func(ctx context.Context) {
+		_ = b.eachUncounted(ctx, func(driver.SalesSum) {})
+		_ = b.eachKept(ctx, func(driver.SalesSum) {})
+		_, _ = b.Tx.UndispatchedFacts(ctx, b.record.ID, driver.Position{}, 1) // Of the index.
+	})
 	if err := b.eachUncounted(ctx, b.counted.take); err != nil {
 		return err
 	}
