@@ -17,8 +17,11 @@ func (t Time) String() string { return t.UTC().Format(timeLayout) }
 
 // MarshalJSON writes the moment in quotes. Use a *Time for a nullable time.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(make([]byte, 0, len(timeLayout)+2), `"`+timeLayout+`"`), nil
+	return t.AppendJSON(make([]byte, 0, len(timeLayout)+2)), nil
 }
+
+// AppendJSON appends to b what MarshalJSON returns, and returns the extended slice.
+func (t Time) AppendJSON(b []byte) []byte { return t.UTC().AppendFormat(b, `"`+timeLayout+`"`) }
 
 // UnmarshalJSON reads the form that MarshalJSON writes. It refuses another number of digits and another zone.
 func (t *Time) UnmarshalJSON(b []byte) error {

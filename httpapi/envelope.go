@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/floatgate/ticketing"
@@ -71,7 +72,17 @@ type failureDetails struct {
 }
 
 func encodeResult(res result, requestID string) ([]byte, error) {
-	return encode(success{Data: res.data, Meta: meta{RequestID: requestID, Page: res.page}})
+	of := meta{RequestID: requestID, Page: res.page}
+	b, known, err := appendData([]byte(`{"data":`), res.data)
+	if !known {
+		return encode(success{Data: res.data, Meta: of})
+	}
+	encoded, metaErr := encode(of)
+	if err := errors.Join(err, metaErr); err != nil {
+		return nil, err
+	}
+	b = append(append(b, `,"meta":`...), encoded...)
+	return append(b, '}'), nil
 }
 
 func encodeError(refusal *ticketing.Error, requestID string) []byte {

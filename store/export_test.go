@@ -368,12 +368,18 @@ func (s *Store) ReadJoined(ctx context.Context, parts [][]Record) ([][]Record, e
 	return found, err
 }
 
-// Fields returns the fields of the text of a record.
-func Fields(record string) (texts []string) {
-	for _, f := range appendFields(nil, record) {
-		texts = append(texts, f.text)
+// ScanRecords reads any bytes as rows of records.
+func ScanRecords(records []byte) (rows int, err error) {
+	all := &recordRows{records: records}
+	for all.Next() {
+		rows++
+		into := make([]any, len(all.fields))
+		for i := range into {
+			into[i] = [...]any{new(string), new([]byte), new(id), new(number), new(int), new(bool), new(hash)}[i%7]
+		}
+		err = errors.Join(err, all.Scan(into...))
 	}
-	return texts
+	return rows, err
 }
 
 // StatementsOf returns the statements of a migration.

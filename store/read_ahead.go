@@ -2,23 +2,20 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
-	"encoding/hex"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
 )
 
 // Several reads in one message. The driver returns the rows of one statement of a message, so the reads are joined in
-// one: UNION ALL of their rows, each as the text of a record. Each part sees the same moment.
+// one: UNION ALL with a row for each read, which has all its rows in PostgreSQL's binary form. That form costs both
+// sides less than the columns of as many rows. Each part sees the same moment.
 
 // readAhead holds reads that were announced. They are made with the next read, or with the message that begins a
 // transaction, and each is then returned once to the call that makes it.
@@ -28,7 +25,7 @@ type readAhead struct{ reads []*announcedRead }
 type announcedRead struct {
 	statement *builder
 	made      bool
-	records   []string // of its result
+	records   []byte // its result, see recordRows
 }
 
 // matches reports whether a statement is that of the read.
@@ -98,47 +95,33 @@ func joinReads(
 ) (statement *builder, fill func(rowSet) (extra string, err error)) {
 	to := build(engine, "")
 	if extra != "" {
-		to.add("SELECT -1 AS part, 0::bigint AS place, " + extra + " AS record")
+		to.add("SELECT -1 AS part, textsend(" + extra + ") AS records")
 	}
 	for i, read := range reads {
 		if len(to.text) > 0 {
 			to.add("\nUNION ALL ")
 		}
-		to.add("SELECT " + strconv.Itoa(i) + " AS part, row_number() OVER () AS place, t::text AS record FROM (")
+		// An aggregate takes the rows in the order in which the query returns them.
+		to.add("SELECT " + strconv.Itoa(i) + " AS part, string_agg(record_send(t), ''::bytea) AS records FROM (")
 		to.append(read.statement)
 		to.add(") AS t")
 		to.prepare = max(to.prepare, read.statement.prepare)
 	}
 	return to, func(rows rowSet) (extra string, err error) {
-		for _, read := range reads {
-			read.records = nil
-		}
-		var found []joinedRow
 		for rows.Next() {
-			var row joinedRow
-			if err := rows.Scan(&row.part, &row.place, &row.record); err != nil {
+			var part int
+			var records []byte
+			if err := rows.Scan(&part, &records); err != nil {
 				return "", err
 			}
-			if row.part < 0 {
-				extra = row.record
-				continue
+			if part < 0 {
+				extra = string(records)
+			} else {
+				reads[part].records = records
 			}
-			found = append(found, row)
-		}
-		// UNION ALL promises no order.
-		slices.SortFunc(found, func(a, b joinedRow) int { return cmp.Compare(a.place, b.place) })
-		for _, row := range found {
-			reads[row.part].records = append(reads[row.part].records, row.record)
 		}
 		return extra, nil
 	}
-}
-
-// joinedRow is a row of joined reads.
-type joinedRow struct {
-	part   int
-	place  int64 // in the result of its part, from 1
-	record string
 }
 
 // setMade marks the reads of a message that succeeded.
@@ -170,78 +153,76 @@ type rowSet interface {
 	Scan(into ...any) error
 }
 
-// recordRows are rows whose columns PostgreSQL has joined in the text of a record: (1,"a ""text""",,\\x00). A missing
-// field is NULL, and an empty text is "".
+// recordRows are rows as PostgreSQL's record_send returns them, one after the other. A row has the number of its fields,
+// and each field its type, its length, and its value in the binary form of that type; all numbers are big-endian.
 type recordRows struct {
-	records []string
+	records []byte
 	fields  []recordField // of the current row
+	cut     bool          // The current row is not whole.
 }
 
-// recordField is a field of a record: its text, without quotes, or NULL.
+// recordField is a field of a record.
 type recordField struct {
-	text string
-	null bool
+	kind  uint32 // its type in PostgreSQL's catalogue
+	value []byte // nil: NULL
 }
+
+// The types that columns of joined reads have. PostgreSQL never changes these numbers.
+const (
+	kindBool  = 16
+	kindBytes = 17
+	kindInt8  = 20
+	kindInt4  = 23
+	kindText  = 25
+	kindUUID  = 2950
+)
 
 // Next begins the next row.
 func (r *recordRows) Next() bool {
 	if len(r.records) == 0 {
 		return false
 	}
-	r.fields = appendFields(r.fields[:0], r.records[0])
-	r.records = r.records[1:]
+	rest := r.records
+	number := func() int32 {
+		if r.cut = r.cut || len(rest) < 4; r.cut {
+			return 0
+		}
+		n := binary.BigEndian.Uint32(rest)
+		rest = rest[4:]
+		return int32(n) //nolint:gosec // PostgreSQL sends an int32.
+	}
+	r.fields = r.fields[:0]
+	for range number() {
+		field := recordField{kind: uint32(number())} //nolint:gosec // PostgreSQL sends a uint32.
+		if length := int(number()); length >= 0 {
+			if r.cut = r.cut || length > len(rest); r.cut {
+				break
+			}
+			field.value, rest = rest[:length:length], rest[length:]
+		}
+		if r.cut {
+			break
+		}
+		r.fields = append(r.fields, field)
+	}
+	r.records = rest
+	if r.cut {
+		r.records = nil
+	}
 	return true
 }
 
-// appendFields appends the fields of a record.
-func appendFields(fields []recordField, record string) []recordField {
-	rest := strings.TrimSuffix(strings.TrimPrefix(record, "("), ")")
-	for {
-		var text string
-		quoted := strings.HasPrefix(rest, `"`)
-		if quoted {
-			text, rest = unquoteField(rest[1:])
-		} else {
-			end := strings.IndexByte(rest, ',')
-			if end < 0 {
-				end = len(rest)
-			}
-			text, rest = rest[:end], rest[end:]
-		}
-		fields = append(fields, recordField{text: text, null: text == "" && !quoted})
-		if rest == "" {
-			return fields
-		}
-		rest = rest[1:] // The comma.
-	}
-}
-
-// unquoteField reads a field up to its closing quote. Quotes and backslashes in it are doubled.
-func unquoteField(quoted string) (text, rest string) {
-	end := strings.IndexAny(quoted, `"\`)
-	if end >= 0 && quoted[end] == '"' && !strings.HasPrefix(quoted[end+1:], `"`) {
-		return quoted[:end], quoted[end+1:]
-	}
-	var plain []byte
-	for i := 0; i < len(quoted); i++ {
-		if c := quoted[i]; c == '"' || c == '\\' {
-			if i+1 == len(quoted) || quoted[i+1] != c {
-				return string(plain), quoted[i+1:]
-			}
-			i++
-		}
-		plain = append(plain, quoted[i])
-	}
-	return string(plain), ""
-}
-
 var (
+	errCutRecord = errors.New("a record is not whole")
 	errNullField = errors.New("a column is NULL")
 	errField     = errors.New("a column has another type")
 )
 
 // Scan reads the fields of the current row.
 func (r *recordRows) Scan(into ...any) error {
+	if r.cut {
+		return errCutRecord
+	}
 	if len(into) != len(r.fields) {
 		return fmt.Errorf("a record has %d fields and not %d", len(r.fields), len(into))
 	}
@@ -253,78 +234,95 @@ func (r *recordRows) Scan(into ...any) error {
 	return nil
 }
 
-// scan reads the field into a variable. An error does not contain the text, which may be that of a buyer.
-func (f recordField) scan(into any) (err error) {
+// scan reads the field into a variable. An error does not contain the value, which may be that of a buyer.
+func (f recordField) scan(into any) error {
 	switch to := into.(type) {
 	case *id: // The most frequent kind.
-		if f.null {
-			*to = id{}
-			return nil
-		}
-		found, err := uuid.Parse(f.text)
+		return f.scanID(to)
+	case sql.Scanner:
+		value, err := f.decode()
 		if err != nil {
+			return err
+		}
+		return to.Scan(value)
+	case *[]byte:
+		if f.value != nil && f.kind != kindBytes {
 			return errField
 		}
-		*to = id(found)
+		*to = bytes.Clone(f.value)
 		return nil
-	case sql.Scanner:
-		return to.Scan(f.value(into))
-	case *[]byte:
-		*to = nil
-		if !f.null {
-			*to, err = unhex(f.text)
-		}
-		return fieldError(err)
 	}
-	if f.null {
+	if f.value == nil {
 		return errNullField
 	}
 	switch to := into.(type) {
 	case *string:
-		*to = f.text
+		if f.kind != kindText {
+			return errField
+		}
+		*to = string(f.value)
 	case *int64:
-		*to, err = strconv.ParseInt(f.text, 10, 64)
+		return f.scanInt(to)
 	case *int:
-		*to, err = strconv.Atoi(f.text)
+		var n int64
+		if err := f.scanInt(&n); err != nil {
+			return err
+		}
+		*to = int(n)
 	case *bool:
-		*to = f.text == "t"
+		if f.kind != kindBool || len(f.value) != 1 {
+			return errField
+		}
+		*to = f.value[0] != 0
 	default:
-		return fmt.Errorf("no text is read into a %T", into)
+		return fmt.Errorf("no field is read into a %T", into)
 	}
-	return fieldError(err)
+	return nil
 }
 
-func fieldError(err error) error {
-	if err != nil {
+// scanID reads an id, zero for NULL.
+func (f recordField) scanID(to *id) error {
+	*to = id{}
+	if f.value == nil {
+		return nil
+	}
+	if f.kind != kindUUID || len(f.value) != len(to) {
+		return errField
+	}
+	copy(to[:], f.value)
+	return nil
+}
+
+// scanInt reads an integer of either size.
+func (f recordField) scanInt(to *int64) error {
+	switch {
+	case f.kind == kindInt8 && len(f.value) == 8:
+		*to = int64(binary.BigEndian.Uint64(f.value)) //nolint:gosec // PostgreSQL sends an int64.
+	case f.kind == kindInt4 && len(f.value) == 4:
+		*to = int64(int32(binary.BigEndian.Uint32(f.value))) //nolint:gosec // PostgreSQL sends an int32.
+	default:
 		return errField
 	}
 	return nil
 }
 
-// value returns the field as the driver returns a column to the scanner. A text that is no number or no bytes is left
-// as it is, and the scanner refuses it.
-func (f recordField) value(into any) any {
-	if f.null {
-		return nil
+// decode returns the value as the driver returns that of a column. It is not used after the records are.
+func (f recordField) decode() (any, error) {
+	if f.value == nil {
+		return nil, nil //nolint:nilnil // NULL is no error.
 	}
-	switch into.(type) {
-	case *moment, *number:
-		if n, err := strconv.ParseInt(f.text, 10, 64); err == nil {
-			return n
-		}
-	case *hash:
-		if b, err := unhex(f.text); err == nil {
-			return b
-		}
+	switch f.kind {
+	case kindInt8, kindInt4:
+		var n int64
+		err := f.scanInt(&n)
+		return n, err
+	case kindBool:
+		var b bool
+		err := f.scan(&b)
+		return b, err
+	case kindText, kindBytes, kindUUID:
+		return f.value, nil
+	default:
+		return nil, errField
 	}
-	return []byte(f.text)
-}
-
-// unhex reads the text of a bytea.
-func unhex(text string) ([]byte, error) {
-	digits, found := strings.CutPrefix(text, `\x`)
-	if !found {
-		return nil, errors.New("no text of bytes")
-	}
-	return hex.DecodeString(digits)
 }
