@@ -99,7 +99,8 @@ func (s *Service) runCurrent(ctx context.Context, caller Caller, grant Grant, ru
 // one message instead of three.
 const manyReads = 8
 
-// readCurrent is runCurrent for a read.
+// readCurrent is runCurrent for a read of one resource. A page costs more than its authority, so it is one message
+// however many run.
 func (s *Service) readCurrent(ctx context.Context, caller Caller, grant Grant, run func(Caller) error) error {
 	defer s.reads.Add(-1)
 	if s.reads.Add(1) <= manyReads || caller.provisional == nil {

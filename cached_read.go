@@ -23,7 +23,7 @@ func (s *Service) cached(tx driver.ReadTx) driver.ReadTx {
 	if s.cache == nil {
 		return tx
 	}
-	return cachedReads{tx, s.cache, s.reads.Load() > manyReads}
+	return cachedReads{tx, s.cache}
 }
 
 // cachedReads is a transaction that reads entries of commission schedules from memory where it can. Most orders of a
@@ -32,15 +32,12 @@ type cachedReads struct {
 	driver.ReadTx
 
 	cache *readCache
-	// busy is set if many reads run at a time. Then a page of orders is several messages: to take apart the rows of a page
-	// that travel in one costs more than the messages do.
-	busy bool
 }
 
 // Announce makes reads travel together where the store can. An entry that is cached is not announced.
 func (c cachedReads) Announce(ctx context.Context, reads func(ctx context.Context, tx driver.ReadTx)) {
 	announce(ctx, c.ReadTx, func(ctx context.Context, tx driver.ReadTx) {
-		reads(ctx, cachedReads{tx, c.cache, c.busy})
+		reads(ctx, cachedReads{tx, c.cache})
 	})
 }
 
@@ -93,13 +90,6 @@ func (c cachedReads) OrdersWithLines(
 func (c cachedReads) ListOrdersWithLines(
 	ctx context.Context, query driver.OrderQuery,
 ) ([]driver.Order, []driver.Admission, error) {
-	if c.busy {
-		records, err := c.ListOrders(ctx, query)
-		if err != nil {
-			return nil, nil, err
-		}
-		return linesOf(ctx, c.ReadTx, records)
-	}
 	c.announceBranding(ctx, query.CompanyID)
 	orders, lines, err := listOrdersWithLines(ctx, c.ReadTx, query)
 	if err != nil {

@@ -248,7 +248,7 @@ func (s *Service) readPage(
 	fn func(context.Context, driver.ReadTx) (lines int, err error),
 ) error {
 	ctx, end := s.observe(ctx, operation)
-	err := s.readCurrent(ctx, caller, grant, func(caller Caller) error {
+	err := s.runCurrent(ctx, caller, grant, func(caller Caller) error {
 		return s.runOnPageSlot(ctx, operation, caller.companyID, func() (lines int, err error) {
 			err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
 				return s.readAuthorised(ctx, tx, caller, func(ctx context.Context, tx driver.ReadTx) (err error) {
