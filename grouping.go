@@ -80,14 +80,25 @@ func (g Grouping) check() error {
 	return nil
 }
 
-// operationAuthenticate is the name of the look-ups of API keys in metrics and logs.
-const operationAuthenticate = "authenticate"
+// The names in metrics and logs of the look-ups of API keys, and of reads that may share a transaction.
+const (
+	operationAuthenticate = "authenticate"
+	opGetOrder            = "orders.get"
+	opQuote               = "quotes.create"
+)
 
-// group creates the lanes of the grouped operations: checkouts, validations and look-ups of API keys. A bound service
-// has no lanes: one goroutine at a time uses the host's transaction, so there is nothing to group.
+// group creates the lanes of the grouped operations: checkouts, validations, orders and quotes of many calls, and
+// look-ups of API keys. A bound service has no lanes: one goroutine at a time uses the host's transaction, so there is
+// nothing to group.
 func (s *Service) group(g Grouping) {
 	s.onQueueFull = g.OnQueueFull
 	s.checkouts, s.scans = newCheckouts(s, g), newScans(s, g)
+	s.orders = &sharedRead[uuid.UUID, Order]{name: opGetOrder, grant: GrantOrderRead, read: readOrders}
+	s.orders.share(s, g)
+	s.quotes = &sharedRead[priceQuery, driver.PriceList]{
+		name: opQuote, grant: GrantInventoryRead, read: readPriceLists,
+	}
+	s.quotes.share(s, g)
 	if s.lookups = lanesOf(s, g, operationAuthenticate, 0, s.lookUpKeys); s.lookups != nil {
 		s.drains = append(s.drains, s.lookups.Drain)
 	}
@@ -95,7 +106,7 @@ func (s *Service) group(g Grouping) {
 
 // GroupRun describes one run of a group, for metrics. A group that is split after a failure has a run for each part.
 type GroupRun struct {
-	Operation string // such as "checkouts.create", or "authenticate"
+	Operation string // such as "checkouts.create", "orders.get" or "authenticate"
 	Calls     int
 	Duration  time.Duration
 	// Err is the error of the transaction. It is nil even if calls of the group were refused.

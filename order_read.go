@@ -23,19 +23,7 @@ func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Or
 	if err := caller.Require(GrantOrderRead); err != nil {
 		return Order{}, err
 	}
-	var found Order
-	err := s.read(ctx, "orders.get", caller, GrantOrderRead, func(ctx context.Context, tx driver.ReadTx) error {
-		records, lines, err := ordersWithLines(ctx, tx, []driver.OrderRef{{CompanyID: caller.companyID, ID: id}})
-		if err != nil {
-			return err
-		}
-		if records[0].ID == uuid.Nil {
-			return errOrderNotFound
-		}
-		found, err = firstRecord(showOrdersOf(ctx, tx, records, lines))
-		return err
-	})
-	return found, err
+	return s.orders.do(ctx, s, caller, id)
 }
 
 // ListOrders returns a page of the company's orders, newest first (section 4.8). It needs COMPANY:order:read.

@@ -71,24 +71,7 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 	for i, line := range lines {
 		tiers[i] = line.Tier
 	}
-	var prices driver.PriceList
-	err := s.read(ctx, "quotes.create", caller, GrantInventoryRead, func(
-		ctx context.Context, tx driver.ReadTx,
-	) (err error) {
-		// Status and prices come from one statement, so a quote never has the prices of a moment at which the event was
-		// not on sale.
-		prices, err = tx.PriceList(ctx, driver.EventRef{CompanyID: caller.companyID, ID: params.EventID}, tiers)
-		switch {
-		case err != nil:
-			return err
-		case prices.EventStatus == "":
-			return errEventNotFound
-		case prices.EventStatus != EventPublished:
-			return errPricingUnavailable
-		default:
-			return nil
-		}
-	})
+	prices, err := s.quotes.do(ctx, s, caller, priceQuery{eventID: params.EventID, tiers: tiers})
 	if err != nil {
 		return Quote{}, err
 	}

@@ -127,7 +127,7 @@ type Service struct {
 	slots       *companySlots
 	unknownKeys *unknownKeys
 	knownKeys   knownKeys
-	reads       atomic.Int64 // that run: see readCurrent
+	reads       atomic.Int64 // that run: see manyReads
 	cache       *readCache   // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
 	brandingVersions recentVersions
@@ -146,6 +146,8 @@ type Service struct {
 	published   publishedParts
 	checkouts   *operation[CheckoutParams, Order]
 	scans       *operation[scan, TicketValidation]
+	orders      *sharedRead[uuid.UUID, Order]
+	quotes      *sharedRead[priceQuery, driver.PriceList]
 	lookups     *lanes[*keyLookup]
 	inFlight    inFlightKeys
 	deliverers  deliverers

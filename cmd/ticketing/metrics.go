@@ -37,14 +37,17 @@ type metrics struct {
 // groupedOperations returns the operations whose calls share transactions. Their counters start at zero, so that the
 // first increment is visible as a change.
 func groupedOperations() []string {
-	return []string{operationCheckout, operationValidate, operationAuthenticate}
+	return []string{
+		operationCheckout, operationValidate, operationAuthenticate, operationGetOrder, operationQuote,
+	}
 }
 
-// slottedOperations returns the operations of the public API whose calls share no transaction.
+// slottedOperations returns the operations of the public API whose calls share no transaction, or share one only if
+// many of them run.
 func slottedOperations() []string {
 	return []string{
 		"events.create", "events.list", "events.get", "events.update", "events.cancel", "inventory.create",
-		"inventory.list", "inventory.update", "inventory.cancel", "quotes.create", "orders.list", "orders.get",
+		"inventory.list", "inventory.update", "inventory.cancel", operationQuote, "orders.list", operationGetOrder,
 	}
 }
 
@@ -53,6 +56,8 @@ const (
 	operationCheckout     = "checkouts.create"
 	operationValidate     = "admissions.validate"
 	operationAuthenticate = "authenticate"
+	operationGetOrder     = "orders.get"
+	operationQuote        = "quotes.create"
 )
 
 func newMetrics() *metrics {
