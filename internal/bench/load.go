@@ -98,7 +98,7 @@ func newLoad(ctx context.Context, p *Program, plan loadPlan, store driver.Store)
 		grouping := plan.Grouping.config()
 		grouping.Off = grouping.Off || i == 1
 		grouping.OnGroup = func(run ticketing.GroupRun) {
-			if run.Operation == plan.Op.grouping(plan.HTTP) {
+			if plan.Op.counts(run.Operation) {
 				side.groups.Add(1)
 				side.grouped.Add(int64(run.Calls))
 			}

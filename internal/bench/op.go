@@ -20,17 +20,18 @@ const (
 // reads reports whether the operation reads orders.
 func (v Op) reads() bool { return v == OpRead || v == OpOrder || v == OpOrders || v == OpPages }
 
-// grouping returns the operation whose groups are counted, as [ticketing.GroupRun] names it, or "" if nothing is
-// grouped.
-func (v Op) grouping(http bool) string {
-	switch {
-	case v == OpCheckout:
-		return "checkouts.create"
-	case v == OpValidate:
-		return "admissions.validate"
-	case http:
-		return "authenticate" // The only part of the request that is grouped.
+// comparable reports whether the operation is also measured without shared transactions.
+func (v Op) comparable(http bool) bool { return v == OpCheckout || v == OpValidate || http }
+
+// counts reports whether the groups of an operation, as [ticketing.GroupRun] names it, are those of this one. Reads have
+// groups of their own if many run, and groups of look-ups of API keys.
+func (v Op) counts(operation string) bool {
+	switch v {
+	case OpCheckout:
+		return operation == "checkouts.create"
+	case OpValidate:
+		return operation == "admissions.validate"
 	default:
-		return ""
+		return operation == "authenticate" || operation == "orders.get" || operation == "quotes.create"
 	}
 }

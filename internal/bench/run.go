@@ -268,7 +268,7 @@ func (b *bench) sliceOf(left time.Duration) time.Duration {
 }
 
 // compares reports whether the bench also measures without group commit.
-func (b *bench) compares() bool { return !b.NoCompare && b.Op.grouping(b.HTTP) != "" }
+func (b *bench) compares() bool { return !b.NoCompare && b.Op.comparable(b.HTTP) }
 
 // runSlice makes all processes call for one slice.
 func (b *bench) runSlice(ctx context.Context, of *tally, order sliceOrder) error {
