@@ -154,11 +154,14 @@ func TestOpenQuestionStaysAsItIs(t *testing.T) {
 	p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
 	const question = `document.querySelector("[action$='/settlements/request']").closest("details")`
 	p.Text(`(() => {
+		const { ajax } = htmx
+		htmx.ajax = (...all) => { window.fetched = true; return ajax.apply(htmx, all) }
 		document.addEventListener("live", () => window.heard = true)
 		` + question + `.open = true
 	})()`)
 	set("9876543210")
 	p.Wait(`window.heard === true`)
+	ok.Equal(p.Text(`window.fetched + ""`), "undefined")
 	ok.Equal(p.Text(question+`.querySelector("[name=bankAccountLast4]").value`), "6789")
 	ok.True(strings.Contains(p.Text(question+`.textContent`), "6789"))
 	p.Text(`(() => { ` + question + `.open = false })()`)
@@ -194,11 +197,14 @@ func TestOpenDecisionStaysAsItIs(t *testing.T) {
 	const question = `document.querySelector("[action$='/approve']").closest("details")`
 	const rows = `document.querySelectorAll("tr[id^=settlement]").length`
 	p.Text(`(() => {
+		const { ajax } = htmx
+		htmx.ajax = (...all) => { window.fetched = true; return ajax.apply(htmx, all) }
 		document.addEventListener("live", () => window.heard = true)
 		` + question + `.open = true
 	})()`)
 	request(s.other)
 	p.Wait(`window.heard === true`)
+	ok.Equal(p.Text(`window.fetched + ""`), "undefined")
 	ok.Equal(p.Text(rows+` + ""`), "1")
 	ok.Equal(p.Text(question+`.open + ""`), "true")
 	p.Text(`(() => { ` + question + `.open = false })()`)
