@@ -77,8 +77,8 @@ const (
 
 // Cluster returns the state of the Citus cluster of the database. It asks each node for itself, so a node that does not
 // respond is part of the result, and so are tables that are distributed only in part. It needs no migrated tables and
-// changes nothing. A node has 3 s to respond, and 8 s to count its companies. It fails with [ErrNoCluster] on a database
-// that belongs to no cluster.
+// changes nothing. A node has 3 s to respond, and 8 s to count its companies. It fails with [ErrNoCluster] on a
+// database that belongs to no cluster.
 func (s *Store) Cluster(ctx context.Context) (Cluster, error) {
 	e, ok := s.engine.(*postgresEngine)
 	switch {
@@ -374,7 +374,8 @@ func (r *clusterReader) checkNode(node *ClusterNode, facts *nodeFacts) {
 			"to max_connections or more, and restart the node.", address)
 	}
 	if !facts.Logical {
-		r.note("Node %s has no wal_level = logical, so a rebalance must stop the writes of each shard that it moves.", address)
+		r.note("Node %s has no wal_level = logical, so a rebalance must stop the writes of each shard that it moves.",
+			address)
 	}
 	switch {
 	case r.found.Shards == 0 || node.Group == 0 && node.Shards == 0:

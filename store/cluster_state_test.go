@@ -85,18 +85,28 @@ func TestClusterVersions(t *testing.T) {
 		want   string
 	}{
 		"another minor version": {func(v *store.NodeVersions) { v.Postgres = "15.5" }, ""},
-		"another PostgreSQL": {func(v *store.NodeVersions) { v.Postgres = "16.1" },
-			"Node b:5432 runs PostgreSQL 16.1, and a:5432 runs 15.4. Upgrade to one version on all nodes."},
-		"another Citus": {func(v *store.NodeVersions) { v.Citus, v.Installed = "12.1-1", "12.1-1" },
-			"Node b:5432 has the extension citus 12.1-1, and a:5432 has 13.2-1. Install one version on all nodes."},
-		"no two-phase commit": {func(v *store.NodeVersions) { v.Prepared = 0 },
+		"another PostgreSQL": {
+			func(v *store.NodeVersions) { v.Postgres = "16.1" },
+			"Node b:5432 runs PostgreSQL 16.1, and a:5432 runs 15.4. Upgrade to one version on all nodes.",
+		},
+		"another Citus": {
+			func(v *store.NodeVersions) { v.Citus, v.Installed = "12.1-1", "12.1-1" },
+			"Node b:5432 has the extension citus 12.1-1, and a:5432 has 13.2-1. Install one version on all nodes.",
+		},
+		"no two-phase commit": {
+			func(v *store.NodeVersions) { v.Prepared = 0 },
 			"Node b:5432 has max_prepared_transactions = 0, so API keys cannot be issued and nobody can sign in. Set it to " +
-				"max_connections or more, and restart the node."},
-		"no extension": {func(v *store.NodeVersions) { v.Citus = "" },
-			"Node b:5432 does not have the extension citus in this database. There run CREATE EXTENSION citus."},
-		"not updated": {func(v *store.NodeVersions) { v.Installed = "14.0-1" },
+				"max_connections or more, and restart the node.",
+		},
+		"no extension": {
+			func(v *store.NodeVersions) { v.Citus = "" },
+			"Node b:5432 does not have the extension citus in this database. There run CREATE EXTENSION citus.",
+		},
+		"not updated": {
+			func(v *store.NodeVersions) { v.Installed = "14.0-1" },
 			"Node b:5432 has the extension citus 13.2-1, and the files of 14.0-1. Restart it, then run ALTER EXTENSION " +
-				"citus UPDATE there."},
+				"citus UPDATE there.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

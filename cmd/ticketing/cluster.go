@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,8 +63,11 @@ type clusterCompany struct {
 }
 
 func (*clusterStatus) Run(ctx context.Context, p *program) (err error) {
-	if p.Database == inMemory {
+	switch {
+	case p.Database == inMemory:
 		return errNotCluster("it is in memory")
+	case strings.HasPrefix(p.Database, sqlitePrefix):
+		return errNotCluster("it is a file on one machine")
 	}
 	if err := p.checkDatabase(); err != nil {
 		return err
