@@ -303,7 +303,8 @@ func TestNobodyLearnsWhoMaySignIn(t *testing.T) {
 			_, refusal := e.try(t, address, "laptop", "33333333")
 			is.Equal(refusal, codeRefused)
 		}
-		is.Equal(len(e.acts(t, uuid.Nil)), recorded)                         // Neither the requests nor the tries fill the audit log.
+		// Neither the requests nor the tries fill the audit log.
+		is.Equal(len(e.acts(t, uuid.Nil)), recorded)
 		begun, refusal := e.try(t, "chi@platform.ng", "browser4", last.Code) // Those that were made stay good.
 		is.Equal(refusal, "")
 		e.goesOn(t, begun.Secret)

@@ -175,7 +175,8 @@ func TestListsAreExported(t *testing.T) {
 	// A filter that the list refuses leaves no entry.
 	before := len(s.get(t, chief, "/api/v2/platform/audit?limit=100").text)
 	for path, body := range map[string]string{
-		"/platform/companies": `{"order":"FLOAT","prefix":"a"}`, reports: `{"tz":"Nowhere"}`, webhooks + "/deliveries": `{"type":"x"}`,
+		"/platform/companies": `{"order":"FLOAT","prefix":"a"}`, reports: `{"tz":"Nowhere"}`,
+		webhooks + "/deliveries": `{"type":"x"}`,
 		events: `{"status":"SOLD"}`,
 	} {
 		ok.Equal(s.postJSON(t, chief, path+"/export", body).StatusCode, http.StatusBadRequest)

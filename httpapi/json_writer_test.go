@@ -19,8 +19,8 @@ func TestOrdersAndQuotesAsPackageJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		for _, data := range []any{
-			filled[ticketing.Order](t), filled[[]ticketing.Order](t), filled[ticketing.Quote](t), []ticketing.Order{},
-			ticketing.Order{}, ticketing.Quote{},
+			filled[ticketing.Order](t), filled[[]ticketing.Order](t), filled[ticketing.Quote](t),
+			[]ticketing.Order{}, ticketing.Order{}, ticketing.Quote{},
 		} {
 			is := is.New(t)
 			body, known, err := httpapi.EncodeData(data)
@@ -68,8 +68,8 @@ func setMembers(t *rapid.T, v reflect.Value) {
 			setMembers(t, v.Index(i))
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			setMembers(t, v.Field(i))
+		for _, member := range v.Fields() {
+			setMembers(t, member)
 		}
 	default:
 		t.Fatalf("no %s is filled", v.Kind())

@@ -55,7 +55,9 @@ func FuzzRecord(f *testing.F) {
 		return "\x00\x00\x00" + string(rune(len(fields))) + strings.Join(fields, "")
 	}
 	text, null := "\x00\x00\x00\x19\x00\x00\x00\x02ab", "\x00\x00\x00\x19\xff\xff\xff\xff"
-	for _, records := range []string{"", row(), row(text), row(text, null), row(text) + row(text, text), "\xff\xff\xff\xff"} {
+	for _, records := range []string{
+		"", row(), row(text), row(text, null), row(text) + row(text, text), "\xff\xff\xff\xff",
+	} {
 		f.Add([]byte(records), 1)
 	}
 	f.Fuzz(func(t *testing.T, records []byte, cut int) {
