@@ -94,9 +94,9 @@ func (s *Service) runCurrent(ctx context.Context, caller Caller, grant Grant, ru
 	return s.runConfirmed(caller, confirmed, grant, run)
 }
 
-// manyReads is how many reads run at a time before provisional callers are looked up first. The look-ups of many calls
-// share a transaction, which costs less than to read the authority with each of them. A call that is alone waits for
-// one message instead of three.
+// manyReads is how many reads of one resource run or wait at a time before the next ones share transactions. Those that
+// are no [sharedRead] share only the look-ups of provisional callers, which costs less than to read the authority with
+// each of them. A call that is alone waits for one message instead of three.
 const manyReads = 8
 
 // readCurrent is runCurrent for a read of one resource. A page costs more than its authority, so it is one message

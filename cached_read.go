@@ -71,18 +71,20 @@ func (c cachedReads) Rates(ctx context.Context, refs []driver.RateRef) ([]driver
 	return rates, nil
 }
 
-// OrdersWithLines reads orders of one company and their lines.
+// OrdersWithLines reads orders and their lines.
 func (c cachedReads) OrdersWithLines(
 	ctx context.Context, refs []driver.OrderRef,
 ) ([]driver.Order, []driver.Admission, error) {
-	if len(refs) > 0 {
-		c.announceBranding(ctx, refs[0].CompanyID)
+	companies := make([]uuid.UUID, len(refs))
+	for i, ref := range refs {
+		companies[i] = ref.CompanyID
 	}
+	c.announceBrandings(ctx, distinct(companies))
 	orders, lines, err := ordersWithLines(ctx, c.ReadTx, refs)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.rememberBranding(orders)
+	c.rememberBrandings(orders)
 	return orders, lines, nil
 }
 
@@ -90,30 +92,38 @@ func (c cachedReads) OrdersWithLines(
 func (c cachedReads) ListOrdersWithLines(
 	ctx context.Context, query driver.OrderQuery,
 ) ([]driver.Order, []driver.Admission, error) {
-	c.announceBranding(ctx, query.CompanyID)
+	c.announceBrandings(ctx, []uuid.UUID{query.CompanyID})
 	orders, lines, err := listOrdersWithLines(ctx, c.ReadTx, query)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.rememberBranding(orders)
+	c.rememberBrandings(orders)
 	return orders, lines, nil
 }
 
-// announceBranding announces the read of the branding that the orders of a company probably have.
-func (c cachedReads) announceBranding(ctx context.Context, companyID uuid.UUID) {
-	version, known := c.cache.brandings.get(companyID)
-	if !known {
+// announceBrandings announces the read of the brandings that the orders of some companies probably have.
+func (c cachedReads) announceBrandings(ctx context.Context, companies []uuid.UUID) {
+	var refs []driver.BrandingRef
+	for _, id := range companies {
+		if version, known := c.cache.brandings.get(id); known {
+			refs = append(refs, driver.BrandingRef{CompanyID: id, Version: version})
+		}
+	}
+	if len(refs) == 0 {
 		return
 	}
-	announce(ctx, c.ReadTx, func(ctx context.Context, tx driver.ReadTx) {
-		_, _ = tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: companyID, Version: version}})
-	})
+	sortBrandings(refs)
+	announce(ctx, c.ReadTx, func(ctx context.Context, tx driver.ReadTx) { _, _ = tx.Brandings(ctx, refs) })
 }
 
-// rememberBranding remembers the version that announceBranding assumes.
-func (c cachedReads) rememberBranding(orders []driver.Order) {
-	if len(orders) == 0 || orders[0].ID == uuid.Nil {
-		return
+// rememberBrandings remembers the versions that announceBrandings assumes.
+func (c cachedReads) rememberBrandings(orders []driver.Order) {
+	var last uuid.UUID
+	for _, o := range orders {
+		// Of the orders of a page the first one is the newest.
+		if o.ID != uuid.Nil && o.CompanyID != last {
+			c.cache.brandings.note(o.CompanyID, o.Branding)
+			last = o.CompanyID
+		}
 	}
-	c.cache.brandings.note(orders[0].CompanyID, orders[0].Branding)
 }

@@ -22,6 +22,8 @@ import (
 //
 // Each call of a group is decided separately, on the state that the earlier calls leave. A refused call changes nothing
 // and does not affect the others. No result is returned before the group commits.
+//
+// On PostgreSQL the reads of orders and quotes are grouped, too, while more than eight reads run.
 type Grouping struct {
 	// Off runs every call in a transaction of its own.
 	Off bool
@@ -42,6 +44,8 @@ type Grouping struct {
 	// OnQueueFull is called with the operation of every call that found its queue full. It must be quick. A panic in it
 	// is logged and stops nothing. Defaults to no function.
 	OnQueueFull func(operation string)
+
+	reads bool // Orders and quotes share transactions, too: the store needs one message for all of them.
 }
 
 // on returns the grouping with its zero fields set to what works best with the store.
@@ -51,6 +55,7 @@ func (g Grouping) on(store driver.Store) Grouping {
 		best := knowing.Grouping()
 		g.Lanes = cmp.Or(g.Lanes, best.Lanes)
 		g.ByCompany = g.ByCompany || best.ByCompany
+		g.reads = best.Reads
 	}
 	return g
 }
@@ -83,8 +88,8 @@ func (g Grouping) check() error {
 // The names in metrics and logs of the look-ups of API keys, and of reads that may share a transaction.
 const (
 	operationAuthenticate = "authenticate"
-	opGetOrder            = "orders.get"
-	opQuote               = "quotes.create"
+	operationGetOrder     = "orders.get"
+	operationQuote        = "quotes.create"
 )
 
 // group creates the lanes of the grouped operations: checkouts, validations, orders and quotes of many calls, and
@@ -93,10 +98,10 @@ const (
 func (s *Service) group(g Grouping) {
 	s.onQueueFull = g.OnQueueFull
 	s.checkouts, s.scans = newCheckouts(s, g), newScans(s, g)
-	s.orders = &sharedRead[uuid.UUID, Order]{name: opGetOrder, grant: GrantOrderRead, read: readOrders}
+	s.orders = &sharedRead[uuid.UUID, Order]{name: operationGetOrder, grant: GrantOrderRead, read: readOrders}
 	s.orders.share(s, g)
 	s.quotes = &sharedRead[priceQuery, driver.PriceList]{
-		name: opQuote, grant: GrantInventoryRead, read: readPriceLists,
+		name: operationQuote, grant: GrantInventoryRead, read: readPriceLists,
 	}
 	s.quotes.share(s, g)
 	if s.lookups = lanesOf(s, g, operationAuthenticate, 0, s.lookUpKeys); s.lookups != nil {

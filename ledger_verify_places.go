@@ -90,11 +90,13 @@ func (s *Service) verifyPage(
 		if ctx.Err() != nil {
 			break
 		}
+		// The store may run the snapshot again, which then counts from its beginning.
+		progress := meter.lane()
 		lanes.Go(func() {
 			defer func() { <-free }()
 			err := s.wholeSnapshot(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
 				own := config
-				own.Tx, own.Progress = tx, meter.lane()
+				own.Tx, own.Progress = tx, progress
 				results[i].check = books.New(own)
 				results[i].checks, err = verifyCompanies(ctx, results[i].check, part, nil)
 				return err

@@ -1,6 +1,8 @@
 package ticketing
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -195,7 +197,16 @@ func termsOf(records []driver.Order) ([]driver.RateRef, []driver.BrandingRef) {
 		rates[i] = driver.RateRef{CompanyID: o.CompanyID, ID: o.RateID}
 		brandings[i] = driver.BrandingRef{CompanyID: o.CompanyID, Version: o.Branding}
 	}
-	return distinct(rates), distinct(brandings)
+	brandings = distinct(brandings)
+	sortBrandings(brandings)
+	return distinct(rates), brandings
+}
+
+// sortBrandings puts references in the order of every read of brandings, so that one that was announced is recognised.
+func sortBrandings(refs []driver.BrandingRef) {
+	slices.SortFunc(refs, func(a, b driver.BrandingRef) int {
+		return cmp.Or(bytes.Compare(a.CompanyID[:], b.CompanyID[:]), cmp.Compare(a.Version, b.Version))
+	})
 }
 
 // findBrandings returns brandings by reference. One that does not exist is the zero record.

@@ -12,8 +12,8 @@ import (
 )
 
 // sharedRead is a read of one resource, as an operation of the data plane. A call that is alone is one message to the
-// store, with the authority of a provisional caller. If more than manyReads run, the calls that come while others read
-// share the next transaction: a message for all of them, with their authority.
+// store, with the authority of a provisional caller. If more than manyReads run, and the store can make several reads in
+// one message, the calls that come while others read share the next transaction.
 type sharedRead[P, R any] struct {
 	name  string
 	grant Grant
@@ -36,15 +36,16 @@ type readCall[P, R any] struct {
 // requestSpan returns the span of the request.
 func (c *readCall[P, R]) requestSpan() trace.Span { return c.span }
 
-// A group of reads has at most groupReads calls. An order has up to 50 lines, so it reads at most some hundreds.
-const (
-	groupReads = 16
-	readWeight = 1
-)
+// groupReads is how many calls a group of reads has at most. An order has up to 50 lines, so a group reads at most some
+// hundreds.
+const groupReads = 16
 
-// share gives the read its lanes, unless grouping is off.
+// share gives the read its lanes, unless grouping is off or saves no message.
 func (r *sharedRead[P, R]) share(s *Service, g Grouping) {
-	r.lanes = lanesOf(s, g, r.name, groupReads*readWeight,
+	if !g.reads {
+		return
+	}
+	r.lanes = lanesOf(s, g, r.name, groupReads,
 		func(ctx context.Context, _ time.Duration, calls []*readCall[P, R]) error {
 			return s.groups.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 				return r.readAll(ctx, s, tx, calls)
@@ -60,24 +61,30 @@ func (r *sharedRead[P, R]) share(s *Service, g Grouping) {
 func (r *sharedRead[P, R]) do(ctx context.Context, s *Service, caller Caller, params P) (result R, err error) {
 	ctx, end := s.observe(ctx, r.name)
 	defer func() { end(err) }()
-	defer s.reads.Add(-1)
-	many := s.reads.Add(1) > manyReads
-	err = s.runCurrent(ctx, caller, r.grant, func(caller Caller) error {
+	run := func(caller Caller, read func(context.Context, *Service, *readCall[P, R]) error) error {
 		call := &readCall[P, R]{caller: caller, params: params, span: s.telemetry.spanOf(ctx)}
-		var err error
-		if many && r.lanes != nil {
-			if err = inGroup(ctx, r.lanes, caller.companyID, readWeight, call); err == nil {
-				err = call.err
-			}
-		} else {
-			err = r.readAlone(ctx, s, call)
-		}
+		err := read(ctx, s, call)
 		if err == nil {
 			result = call.result
 		}
 		return err
-	})
+	}
+	if r.lanes == nil || s.reads.Load() < manyReads {
+		err = s.readCurrent(ctx, caller, r.grant, func(caller Caller) error { return run(caller, r.readAlone) })
+		return result, err
+	}
+	defer s.reads.Add(-1)
+	s.reads.Add(1)
+	err = s.runCurrent(ctx, caller, r.grant, func(caller Caller) error { return run(caller, r.readGrouped) })
 	return result, err
+}
+
+// readGrouped reads a call in a transaction with others.
+func (r *sharedRead[P, R]) readGrouped(ctx context.Context, _ *Service, call *readCall[P, R]) error {
+	if err := inGroup(ctx, r.lanes, call.caller.companyID, 1, call); err != nil {
+		return err // The group may still use the call.
+	}
+	return call.err
 }
 
 // readAlone reads one call in a transaction of its own.
@@ -173,18 +180,20 @@ func readPriceLists(
 		event driver.EventRef
 		tiers string
 	}
-	// The text of the tiers is one that no others have.
-	queryOf := func(c *readCall[priceQuery, driver.PriceList]) query {
-		return query{driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.eventID}, fmt.Sprintf("%q", c.params.tiers)}
+	queries := make([]query, len(calls))
+	for i, c := range calls {
+		queries[i].event = driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.eventID}
+		// The text of the tiers is one that no others have.
+		queries[i].tiers = fmt.Sprintf("%q", c.params.tiers)
 	}
 	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
-		for _, c := range calls {
-			_, _ = tx.PriceList(ctx, queryOf(c).event, c.params.tiers)
+		for i, c := range calls {
+			_, _ = tx.PriceList(ctx, queries[i].event, c.params.tiers)
 		}
 	})
 	lists := make(map[query]driver.PriceList, len(calls))
-	for _, c := range calls {
-		of := queryOf(c)
+	for i, c := range calls {
+		of := queries[i]
 		list, known := lists[of]
 		if !known {
 			var err error

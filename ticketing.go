@@ -253,7 +253,8 @@ type Config struct {
 	// with.
 	Grouping Grouping
 	// CompanySlots is how many ungrouped calls of a company run at the same time: single reads, lists, quotes, changes
-	// and creation of events and inventory, and everything that [Config.Grouping] excludes. A call takes a slot before
+	// and creation of events and inventory, and everything that [Config.Grouping] excludes. Orders and quotes that share
+	// a transaction take no slot. A call takes a slot before
 	// it takes a connection, so one company's calls leave connections and processors to the others. Defaults to 4. At
 	// most 1000.
 	//

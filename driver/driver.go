@@ -215,6 +215,9 @@ type Grouping struct {
 	Lanes int
 	// ByCompany limits a group to one company, for databases that keep companies on different nodes.
 	ByCompany bool
+	// Reads makes many reads of one resource share a transaction, for stores where announced reads are one message: see
+	// [Announcer].
+	Reads bool
 }
 
 // A GroupingStore returns how calls are grouped best on it. The service uses it for fields that its configuration

@@ -267,7 +267,10 @@ func (e *postgresEngine) traits() traits {
 	return traits{
 		platformSums: sums,
 		prepares:     e.preparing != nil && !e.distributed,
-		migrations:   "postgres", grouping: driver.Grouping{Lanes: 2, ByCompany: e.distributed}, batchesWrites: true,
+		migrations:   "postgres", batchesWrites: true,
+		grouping: driver.Grouping{
+			Lanes: 2, ByCompany: e.distributed, Reads: e.multiResult && !e.distributed,
+		},
 		multiStatement: e.multiResult, joinsReads: e.multiResult && !e.distributed,
 		locksBeside: !e.distributed, namesCompany: e.distributed, oneNode: e.distributed, rowLock: rowLock,
 		skipLocked: rowLock + " SKIP LOCKED", byCodePoint: ` COLLATE "C"`,
