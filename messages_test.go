@@ -1,6 +1,7 @@
 package ticketing_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -94,4 +95,89 @@ func TestMessages(t *testing.T) {
 			mu.Unlock()
 		}
 	}
+}
+
+// TestSharedReadsAreOneMessage checks that orders and quotes of many calls, of several companies, are one message of
+// their group to PostgreSQL, with the authority of all callers and the brandings of all companies.
+func TestSharedReadsAreOneMessage(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedSingle(t)
+	is := is.New(t)
+	var mu sync.Mutex
+	sent := make(map[string]int)
+	groups := make(map[string]int)
+	db := testdb.Open(t, testdb.DSN(t), &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent[statement.Name]++
+	}})
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: db})
+	held := &pausedStore{Store: db, waiting: make(chan struct{}), release: make(chan struct{})}
+	largest := 0
+	svc, err := ticketing.New(held, &ticketing.Config{
+		SecretKeys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Clock: shop.Clock.Now, CompanySlots: 64,
+		Grouping: ticketing.Grouping{OnGroup: func(run ticketing.GroupRun) {
+			mu.Lock()
+			defer mu.Unlock()
+			groups[run.Operation]++
+			largest = max(largest, run.Calls)
+		}},
+	})
+	is.NoErr(err)
+	var reads []func() error
+	for _, of := range []*ticketingtest.Shop{shop, shop.Neighbour(t)} {
+		event := of.Event(t)
+		of.Inventory(t, event.ID, "VIP", 100_00, 10)
+		order := of.Sell(t, event.ID, "VIP", 2)
+		for range 8 {
+			reads = append(reads, func() error {
+				caller, err := svc.Identify(t.Context(), of.APIKey)
+				if err == nil {
+					_, err = svc.GetOrder(t.Context(), caller, order.ID)
+				}
+				return err
+			}, func() error {
+				caller, err := svc.Identify(t.Context(), of.APIKey)
+				if err == nil {
+					_, err = svc.Quote(t.Context(), caller, ticketing.QuoteParams{
+						EventID: event.ID, Lines: []ticketing.QuoteLineParams{{Tier: "VIP", Quantity: 1}},
+					})
+				}
+				return err
+			})
+		}
+	}
+	for _, read := range reads { // The first read of a company finds its branding.
+		is.NoErr(read())
+	}
+	held.holds.Store(true)
+	var others sync.WaitGroup
+	for range 8 {
+		others.Go(func() {
+			caller := ticketing.TrustedCaller(shop.Company.ID, ticketing.AllGrants()...)
+			_, _ = svc.GetEvent(t.Context(), caller, uuid.New())
+		})
+		<-held.waiting
+	}
+	held.holds.Store(false)
+	clear(sent)
+	clear(groups)
+	for round := 0; largest < 4; round++ {
+		if round == 100 {
+			t.Fatal("no reads shared a transaction")
+		}
+		var together sync.WaitGroup
+		for _, read := range reads {
+			together.Go(func() {
+				if err := read(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		together.Wait()
+	}
+	is.NoErr(svc.Drain(t.Context()))
+	is.Equal(sent, map[string]int{"Orders": groups["orders.get"], "PriceList": groups["quotes.create"]})
+	close(held.release)
+	others.Wait()
 }

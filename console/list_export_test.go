@@ -177,7 +177,7 @@ func TestListsAreExported(t *testing.T) {
 	for path, body := range map[string]string{
 		"/platform/companies": `{"order":"FLOAT","prefix":"a"}`, reports: `{"tz":"Nowhere"}`,
 		webhooks + "/deliveries": `{"type":"x"}`,
-		events: `{"status":"SOLD"}`,
+		events:                   `{"status":"SOLD"}`,
 	} {
 		ok.Equal(s.postJSON(t, chief, path+"/export", body).StatusCode, http.StatusBadRequest)
 	}

@@ -20,7 +20,9 @@ func TestOrdersAndQuotesAsPackageJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for _, data := range []any{
 			filled[ticketing.Order](t), filled[[]ticketing.Order](t), filled[ticketing.Quote](t),
-			[]ticketing.Order{}, ticketing.Order{}, ticketing.Quote{},
+			[]ticketing.Order{},
+			ticketing.Order{},
+			ticketing.Quote{},
 		} {
 			is := is.New(t)
 			body, known, err := httpapi.EncodeData(data)
