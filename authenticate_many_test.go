@@ -125,9 +125,9 @@ func (s *pausedStore) Grouping() driver.Grouping {
 	return driver.Grouping{}
 }
 
-// TestManyReadsShareTransactions checks that orders and quotes of many callers are read in shared transactions, and that
-// each caller gets what it gets alone. A caller whose key was revoked, or whose company was suspended, since it was
-// identified gets nothing. Nobody gets the data of another company.
+// TestManyReadsShareTransactions checks that orders and quotes of many callers are read in shared transactions, and
+// that each caller gets what it gets alone. A caller whose key was revoked, or whose company was suspended, since it
+// was identified gets nothing. Nobody gets the data of another company.
 func TestManyReadsShareTransactions(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

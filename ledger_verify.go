@@ -22,9 +22,9 @@ type LedgerReport struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// VerifyLedger verifies one company's books, or for the zero id those of all companies, as they stood at one moment. If
-// companies are kept in different places ([Grouping].ByCompany), several are verified at once, and the moment is that of
-// a company:
+// VerifyLedger verifies one company's books, or for the zero id those of all companies, as they stood at one moment.
+// If companies are kept in different places ([Grouping].ByCompany), several are verified at once, and the moment is
+// that of a company:
 //
 //   - Every hash chain is complete, from its genesis to the head that the wallet keeps (package ledger).
 //   - Every funding has its reference, and every reference its funding.

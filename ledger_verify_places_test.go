@@ -12,8 +12,8 @@ import (
 )
 
 // TestLedgerVerificationOfSeveralPlaces checks that a verification of all companies that reads several at once reports
-// what one snapshot of all of them does: the same problems in the same order, wallets and entries. Its progress grows to
-// the total, and the result of each company is kept.
+// what one snapshot of all of them does: the same problems in the same order, wallets and entries. Its progress grows
+// to the total, and the result of each company is kept.
 func TestLedgerVerificationOfSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {

@@ -12,8 +12,8 @@ import (
 )
 
 // sharedRead is a read of one resource, as an operation of the data plane. A call that is alone is one message to the
-// store, with the authority of a provisional caller. If more than manyReads run, and the store can make several reads in
-// one message, the calls that come while others read share the next transaction.
+// store, with the authority of a provisional caller. If more than manyReads run, and the store can make several reads
+// in one message, the calls that come while others read share the next transaction.
 type sharedRead[P, R any] struct {
 	name  string
 	grant Grant

@@ -169,8 +169,8 @@ func TestOpenQuestionStaysAsItIs(t *testing.T) {
 	p.IsClean()
 }
 
-// TestOpenDecisionStaysAsItIs requests a settlement of another company while staff read the question before they approve
-// one: the list stays as it is, so that the button keeps its place, until they close the question.
+// TestOpenDecisionStaysAsItIs requests a settlement of another company while staff read the question before they
+// approve one: the list stays as it is, so that the button keeps its place, until they close the question.
 func TestOpenDecisionStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

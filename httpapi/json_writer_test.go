@@ -13,8 +13,8 @@ import (
 	"github.com/floatgate/ticketing/httpapi"
 )
 
-// TestOrdersAndQuotesAsPackageJSON checks that a response which is written without reflection has the bytes that package
-// json gives it. The values are filled by reflection, so a new member is compared, too.
+// TestOrdersAndQuotesAsPackageJSON checks that a response which is written without reflection has the bytes that
+// package json gives it. The values are filled by reflection, so a new member is compared, too.
 func TestOrdersAndQuotesAsPackageJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

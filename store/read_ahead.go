@@ -153,8 +153,9 @@ type rowSet interface {
 	Scan(into ...any) error
 }
 
-// recordRows are rows as PostgreSQL's record_send returns them, one after the other. A row begins with the number of its
-// fields. Each field has its type, its length, and its value in the binary form of that type. Numbers are big-endian.
+// recordRows are rows as PostgreSQL's record_send returns them, one after the other. A row begins with the number of
+// its fields. Each field has its type, its length, and its value in the binary form of that type. Numbers are
+// big-endian.
 type recordRows struct {
 	records []byte
 	fields  []recordField // of the current row

@@ -55,9 +55,9 @@ func isOfKubernetes(name, value string) bool {
 }
 
 // warnOfVariables prints the warnings of [program.unknownVariables] on standard error, before the command runs. With
-// --json, the standard error of a server is a log. That of a command that works for minutes, or until it is interrupted,
-// holds several values, and the warnings are the first. That of any other command holds one value at most, so the
-// warnings wait for it. An empty command is one that was refused.
+// --json, the standard error of a server is a log. That of a command that works for minutes, or until it is
+// interrupted, holds several values, and the warnings are the first. That of any other command holds one value at
+// most, so the warnings wait for it. An empty command is one that was refused.
 func (p *program) warnOfVariables(model *kong.Node, command string) {
 	warnings := p.unknownVariables(model)
 	is := func(name string) bool { return command == name || strings.HasPrefix(command, name+" ") }

@@ -23,8 +23,8 @@ func (v Op) reads() bool { return v == OpRead || v == OpOrder || v == OpOrders |
 // comparable reports whether the operation is also measured without shared transactions.
 func (v Op) comparable(http bool) bool { return v == OpCheckout || v == OpValidate || http }
 
-// counts reports whether the groups of an operation, as [ticketing.GroupRun] names it, are those of this one. Reads have
-// groups of their own if many run, and groups of look-ups of API keys.
+// counts reports whether the groups of an operation, as [ticketing.GroupRun] names it, are those of this one. Reads
+// have groups of their own if many run, and groups of look-ups of API keys.
 func (v Op) counts(operation string) bool {
 	switch v {
 	case OpCheckout:
