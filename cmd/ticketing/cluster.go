@@ -22,9 +22,9 @@ type clusterStatus struct{}
 
 func (*clusterStatus) Help() string {
 	return `It asks the coordinator and each node, in 3 s each, and works while nodes are away or tables are ` +
-		`distributed in part. It needs no secret key and changes nothing. The exit status is 0 if everything fits, 1 if something ` +
-		`does not, and 1 on a database that is not a cluster (NOT_A_CLUSTER). Companies are ordered by the movements of ` +
-		`their wallets.
+		`distributed in part. It needs no secret key and changes nothing. The exit status is 0 if everything fits, ` +
+		`1 if something does not, and 1 on a database that is not a cluster (NOT_A_CLUSTER). Companies are ordered by ` +
+		`the movements of their wallets.
 
     ticketing cluster status --json | jq -r '.problems[]'`
 }
