@@ -56,6 +56,14 @@ func (r *sharedRead[P, R]) share(s *Service, g Grouping) {
 	}
 }
 
+// waiting returns how many calls wait for a group.
+func (r *sharedRead[P, R]) waiting() int {
+	if r.lanes == nil {
+		return 0
+	}
+	return r.lanes.Waiting()
+}
+
 // do returns the result of a call. The caller has the grant already. A call that is alone takes a slot of its company.
 // One in a group takes none: a group has its fair share of each company's calls, see [Grouping].
 func (r *sharedRead[P, R]) do(ctx context.Context, s *Service, caller Caller, params P) (result R, err error) {

@@ -81,14 +81,10 @@ func (s *Service) queues() map[string]int {
 	if lanes := s.scans.lanes; lanes != nil {
 		waiting[s.scans.name] = lanes.Waiting()
 	}
-	if lanes := s.orders.lanes; lanes != nil {
-		waiting[s.orders.name] = lanes.Waiting()
-	}
-	if lanes := s.quotes.lanes; lanes != nil {
-		waiting[s.quotes.name] = lanes.Waiting()
-	}
 	if s.lookups != nil {
 		waiting[operationAuthenticate] = s.lookups.Waiting()
+		// On some stores these share nothing, and so none waits.
+		waiting[s.orders.name], waiting[s.quotes.name] = s.orders.waiting(), s.quotes.waiting()
 	}
 	return waiting
 }

@@ -23,6 +23,7 @@ const (
 // asks is when each command asks for confirmation. A new command must be added.
 var asks = map[string]string{
 	"demo": never, "serve": never, "migrate": never, "bench": never, "health": never, "version": never,
+	"cluster status": never,
 	"help": never, "completion": never,
 	"company create": never, "company list": never, "company show": never, "company rename": never,
 	"company suspend": always, "company activate": never,

@@ -16,7 +16,7 @@ import (
 // makers are the commands that create a database, or need none.
 var makers = []string{
 	"demo", "serve", "migrate", "company create", "bench", "embed snippet", "proxy check", "version", "help", "completion",
-	"health",
+	"health", "cluster status",
 }
 
 // calls are valid arguments of the commands that need an existing database.
