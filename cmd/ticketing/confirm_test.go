@@ -24,7 +24,7 @@ const (
 var asks = map[string]string{
 	"demo": never, "serve": never, "migrate": never, "bench": never, "health": never, "version": never,
 	"cluster status": never,
-	"help": never, "completion": never,
+	"help":           never, "completion": never,
 	"company create": never, "company list": never, "company show": never, "company rename": never,
 	"company suspend": always, "company activate": never,
 	"member add": never, "member list": never, "member update": never, "member remove": never,
