@@ -77,6 +77,8 @@ var sameOnPostgres = []string{
 	"MailSenderTest", "OperatorListener", "SecondSignal", "ServeOnATakenPort", "ServeOverTLS",
 	"ServerDrainsDespiteASlowClient", "ServerEndsWithItsContext", "ServerWaitsForItsMailServer", "ServerWithout",
 	"ServerWritesMailsToAFolder", "WebhookMetrics",
+	// They open PostgreSQL or a cluster themselves.
+	"ClusterStatus",
 }
 
 // TestOnPostgres runs the tests of SQLite again on PostgreSQL, but for those that would do the same there.
