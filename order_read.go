@@ -28,6 +28,41 @@ func (s *Service) GetOrder(ctx context.Context, caller Caller, id uuid.UUID) (Or
 	return s.orders.do(ctx, s, caller, id)
 }
 
+// readOrders reads orders with their lines.
+func readOrders(ctx context.Context, tx driver.ReadTx, calls []*readCall[uuid.UUID, Order]) error {
+	asked := make([]driver.OrderRef, len(calls))
+	for i, c := range calls {
+		asked[i] = driver.OrderRef{CompanyID: c.caller.companyID, ID: c.params}
+	}
+	refs := distinct(asked)
+	records, lines, err := ordersWithLines(ctx, tx, refs)
+	if err != nil {
+		return err
+	}
+	places := make(map[driver.OrderRef]int, len(refs))
+	for i, ref := range refs {
+		places[ref] = i
+	}
+	// Calls of one order do not share what is returned, which a caller may change.
+	var found []driver.Order
+	var of []*readCall[uuid.UUID, Order]
+	for i, c := range calls {
+		if record := records[places[asked[i]]]; record.ID == uuid.Nil {
+			c.err = errOrderNotFound
+		} else {
+			found, of = append(found, record), append(of, c)
+		}
+	}
+	shown, err := showOrdersOf(ctx, tx, found, lines)
+	if err != nil {
+		return err
+	}
+	for i, c := range of {
+		c.result = shown[i]
+	}
+	return nil
+}
+
 // ListOrders returns a page of the company's orders, newest first (section 4.8). It needs COMPANY:order:read.
 //
 // The order of the list is that of the ledger: an order is placed by the sequence of its FLOAT entry, not by a clock.

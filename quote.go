@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -87,6 +88,58 @@ func (s *Service) Quote(ctx context.Context, caller Caller, params QuoteParams) 
 		quote.Total += quote.Lines[i].Subtotal // At most 50 admissions of a trillion: far below the largest amount.
 	}
 	return quote, nil
+}
+
+// priceQuery is what a quote reads: the prices of some tiers of an event.
+type priceQuery struct {
+	eventID uuid.UUID
+	tiers   []string // sorted
+}
+
+// readPriceLists reads the prices of quotes, in one message where the store can. Calls of equal tiers share the list,
+// which none of them changes.
+//
+// Status and prices come from one statement, so a quote never has the prices of a moment at which the event was not on
+// sale.
+func readPriceLists(
+	ctx context.Context, tx driver.ReadTx, calls []*readCall[priceQuery, driver.PriceList],
+) error {
+	type query struct {
+		event driver.EventRef
+		tiers string
+	}
+	queries := make([]query, len(calls))
+	for i, c := range calls {
+		queries[i].event = driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.eventID}
+		// The text of the tiers is one that no others have.
+		queries[i].tiers = fmt.Sprintf("%q", c.params.tiers)
+	}
+	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
+		for i, c := range calls {
+			_, _ = tx.PriceList(ctx, queries[i].event, c.params.tiers)
+		}
+	})
+	lists := make(map[query]driver.PriceList, len(calls))
+	for i, c := range calls {
+		of := queries[i]
+		list, known := lists[of]
+		if !known {
+			var err error
+			if list, err = tx.PriceList(ctx, of.event, c.params.tiers); err != nil {
+				return err
+			}
+			lists[of] = list
+		}
+		c.result = list
+		switch list.EventStatus {
+		case "":
+			c.err = errEventNotFound
+		case EventPublished:
+		default:
+			c.err = errPricingUnavailable
+		}
+	}
+	return nil
 }
 
 // errPricingUnavailable has the client quote again, for example for a smaller quantity (section 7, rule 3).

@@ -2,10 +2,8 @@ package ticketing
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/floatgate/ticketing/driver"
@@ -130,93 +128,6 @@ func (r *sharedRead[P, R]) readAll(
 	for i, c := range calls {
 		if err := held[i].checkProvisional(c.caller); err != nil {
 			c.err = err
-		}
-	}
-	return nil
-}
-
-// readOrders reads orders with their lines.
-func readOrders(ctx context.Context, tx driver.ReadTx, calls []*readCall[uuid.UUID, Order]) error {
-	asked := make([]driver.OrderRef, len(calls))
-	for i, c := range calls {
-		asked[i] = driver.OrderRef{CompanyID: c.caller.companyID, ID: c.params}
-	}
-	refs := distinct(asked)
-	records, lines, err := ordersWithLines(ctx, tx, refs)
-	if err != nil {
-		return err
-	}
-	places := make(map[driver.OrderRef]int, len(refs))
-	for i, ref := range refs {
-		places[ref] = i
-	}
-	// Calls of one order do not share what is returned, which a caller may change.
-	var found []driver.Order
-	var of []*readCall[uuid.UUID, Order]
-	for i, c := range calls {
-		if record := records[places[asked[i]]]; record.ID == uuid.Nil {
-			c.err = errOrderNotFound
-		} else {
-			found, of = append(found, record), append(of, c)
-		}
-	}
-	shown, err := showOrdersOf(ctx, tx, found, lines)
-	if err != nil {
-		return err
-	}
-	for i, c := range of {
-		c.result = shown[i]
-	}
-	return nil
-}
-
-// priceQuery is what a quote reads: the prices of some tiers of an event.
-type priceQuery struct {
-	eventID uuid.UUID
-	tiers   []string // sorted
-}
-
-// readPriceLists reads the prices of quotes, in one message where the store can. Calls of equal tiers share the list,
-// which none of them changes.
-//
-// Status and prices come from one statement, so a quote never has the prices of a moment at which the event was not on
-// sale.
-func readPriceLists(
-	ctx context.Context, tx driver.ReadTx, calls []*readCall[priceQuery, driver.PriceList],
-) error {
-	type query struct {
-		event driver.EventRef
-		tiers string
-	}
-	queries := make([]query, len(calls))
-	for i, c := range calls {
-		queries[i].event = driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.eventID}
-		// The text of the tiers is one that no others have.
-		queries[i].tiers = fmt.Sprintf("%q", c.params.tiers)
-	}
-	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
-		for i, c := range calls {
-			_, _ = tx.PriceList(ctx, queries[i].event, c.params.tiers)
-		}
-	})
-	lists := make(map[query]driver.PriceList, len(calls))
-	for i, c := range calls {
-		of := queries[i]
-		list, known := lists[of]
-		if !known {
-			var err error
-			if list, err = tx.PriceList(ctx, of.event, c.params.tiers); err != nil {
-				return err
-			}
-			lists[of] = list
-		}
-		c.result = list
-		switch list.EventStatus {
-		case "":
-			c.err = errEventNotFound
-		case EventPublished:
-		default:
-			c.err = errPricingUnavailable
 		}
 	}
 	return nil
