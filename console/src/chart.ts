@@ -91,9 +91,10 @@ const press = (event: KeyboardEvent): void => {
     ArrowLeft: at < 0 ? all.length - 1 : Math.max(0, at - 1), ArrowRight: Math.min(all.length - 1, at + 1), Home: 0,
     End: all.length - 1,
   };
-  if (event.key in to) {
+  const next = to[event.key];
+  if (next !== undefined) {
     event.preventDefault();
-    choose(all[to[event.key]]);
+    choose(all[next]);
   }
 };
 
