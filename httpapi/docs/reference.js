@@ -1,7 +1,7 @@
 // The search of the reference, and what loads Swagger UI once it is asked for.
 "use strict";
 
-{
+document.addEventListener("DOMContentLoaded", () => {
   // The search goes through the words of all sections, and shows the places in the contents that have every word.
   const search = document.getElementById("search");
   const found = document.getElementById("found");
@@ -102,4 +102,4 @@
   if (old && document.getElementById(old)) {
     location.replace(`#${old}`);
   }
-}
+});

@@ -1,8 +1,9 @@
 // What the pages do where a script runs. They can be read without it. Nothing is stored: what is typed is in the memory of
-// the page alone.
+// the page alone. The script stands after the bar at the top, so that a browser paints the bar while it loads the script,
+// and only then reads the rest of the page.
 "use strict";
 
-{
+document.addEventListener("DOMContentLoaded", () => {
   const said = document.createElement("p");
   said.className = "said";
   said.setAttribute("role", "status");
@@ -126,4 +127,4 @@
     }, { passive: true });
     requestAnimationFrame(mark);
   }
-}
+});
