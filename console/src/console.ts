@@ -1,16 +1,9 @@
-// The script of the console. Every page works without it, and without htmx, except passkeys.
+// The script of the console. Every page works without it, and without htmx, except passkeys. It stands after the navigation,
+// so that a browser paints that while it loads the script, and only then reads the rest of the page.
 
 import { begin as beginCharts } from "./chart";
 import { begin as beginKeys } from "./keys";
 import { begin as beginPasskeys } from "./passkey";
-
-// The link page: the secret is after the # of the address. It goes into the form, and out of the address.
-const token = document.querySelector<HTMLInputElement>("#token");
-if (token && location.hash.length > 1) {
-  token.value = location.hash.slice(1);
-  history.replaceState(null, "", location.pathname);
-  document.querySelector("#link-field")?.setAttribute("hidden", "");
-}
 
 // A form is sent once, however often its button is pressed. A download leaves its page as it is, so it may be sent again.
 document.addEventListener("submit", (event) => {
@@ -36,7 +29,6 @@ document.addEventListener("change", (event) => {
   }
 });
 // A button copies an id, or the secret before it.
-const said = document.querySelector("#said");
 document.addEventListener("click", async (event) => {
   const button = (event.target as Element).closest<HTMLElement>("[data-copy]");
   if (!button) {
@@ -44,6 +36,7 @@ document.addEventListener("click", async (event) => {
   }
   await navigator.clipboard.writeText(button.dataset.copy || (button.previousElementSibling?.textContent ?? ""));
   button.classList.add("copied");
+  const said = document.querySelector("#said");
   if (said) {
     said.textContent = "Copied";
   }
@@ -113,8 +106,9 @@ document.addEventListener("htmx:before:response", (event) => {
   const { response, request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
   const { ok, redirected, status } = response.raw;
   if (ok && !redirected) {
-    // The filter was changed meanwhile, and its answer was faster: this one is of another list.
-    if (sourceElement.id === "live" && new URL(request.action, location.href).search !== location.search) {
+    // The filter was changed meanwhile, and its answer was faster: this one is of another list. Or a question was opened.
+    const otherList = new URL(request.action, location.href).search !== location.search;
+    if (sourceElement.id === "live" && (otherList || answering())) {
       event.preventDefault();
       stale = true;
     }
@@ -178,6 +172,16 @@ document.addEventListener("toggle", () => {
 
 declare const htmx: { ajax(verb: string, path: string, options: Record<string, unknown>): Promise<void> };
 
-beginCharts();
-beginKeys();
-void beginPasskeys();
+document.addEventListener("DOMContentLoaded", () => {
+  // The link page: the secret is after the # of the address. It goes into the form, and out of the address.
+  const token = document.querySelector<HTMLInputElement>("#token");
+  if (token && location.hash.length > 1) {
+    token.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    document.querySelector("#link-field")?.setAttribute("hidden", "");
+  }
+
+  beginCharts();
+  beginKeys();
+  void beginPasskeys();
+});
