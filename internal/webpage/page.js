@@ -1,6 +1,6 @@
 // What the pages do where a script runs. They can be read without it. Nothing is stored: what is typed is in the memory of
-// the page alone. The script stands after the bar at the top, so that a browser paints the bar while it loads the script,
-// and only then reads the rest of the page.
+// the page alone. The script and the stylesheet of a page stand after the bar at the top, so that a browser paints the bar
+// while it loads them, and only then reads the rest of the page.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
