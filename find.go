@@ -23,6 +23,7 @@ const (
 	FoundAdmission       FoundKind = "ADMISSION"
 	FoundBuyer           FoundKind = "BUYER"
 	FoundFunding         FoundKind = "FUNDING"
+	FoundMovement        FoundKind = "MOVEMENT" // of a wallet
 	FoundSettlement      FoundKind = "SETTLEMENT"
 	FoundAPIKey          FoundKind = "API_KEY"
 	FoundWebhookEndpoint FoundKind = "WEBHOOK_ENDPOINT"
@@ -30,13 +31,14 @@ const (
 	FoundRate            FoundKind = "RATE" // an entry of a commission schedule
 	FoundMember          FoundKind = "MEMBER"
 	FoundStaff           FoundKind = "STAFF"
+	FoundAuditEntry      FoundKind = "AUDIT_ENTRY"
 )
 
 // kindOrder returns the place of a kind among what is found.
 func kindOrder(kind FoundKind) int {
 	return slices.Index([]FoundKind{
-		FoundCompany, FoundEvent, FoundOrder, FoundAdmission, FoundBuyer, FoundFunding, FoundSettlement, FoundAPIKey,
-		FoundWebhookEndpoint, FoundDelivery, FoundRate, FoundMember, FoundStaff,
+		FoundCompany, FoundEvent, FoundOrder, FoundAdmission, FoundBuyer, FoundFunding, FoundMovement, FoundSettlement,
+		FoundAPIKey, FoundWebhookEndpoint, FoundDelivery, FoundRate, FoundMember, FoundStaff, FoundAuditEntry,
 	}, kind)
 }
 
@@ -45,18 +47,21 @@ type Found struct {
 	Kind        FoundKind  `json:"kind"`
 	CompanyID   *uuid.UUID `json:"companyId"`   // nil: it belongs to no company, as STAFF
 	CompanyName *string    `json:"companyName"` // likewise
-	// ID is its id, and of a person that of the user. A BUYER and a FUNDING have none.
+	// ID is its id, and of a person that of the user. A BUYER, a FUNDING and a MOVEMENT have none.
 	ID *uuid.UUID `json:"id"`
 	// Title is the name of a company, a key or a person, the title of an event or a ticket, the event's title of an ORDER,
-	// the URL of an endpoint, the type of a delivery, the value and unit of a RATE, or the reference of a FUNDING. It is
-	// empty for a SETTLEMENT, and for a BUYER without a name.
+	// the URL of an endpoint, the type of a delivery, the value and unit of a RATE, the reference of a FUNDING, the wallet
+	// and the sequence of a MOVEMENT such as "FLOAT 17", or the action of an AUDIT_ENTRY. It is empty for a SETTLEMENT, and
+	// for a BUYER without a name.
 	Title string  `json:"title"`
 	Email *string `json:"email"` // of a person, and of the buyer of an ORDER; nil: it has none
-	// Status is the status of the record, or the role of a person. It is VALID, ADMITTED or VOID for an ADMISSION, and nil
-	// for what has no status.
-	Status  *string    `json:"status"`
-	OrderID *uuid.UUID `json:"orderId"` // of an ADMISSION; else nil
-	// Amount is the gross of an ORDER, the price of an ADMISSION, or what a FUNDING or a SETTLEMENT moved; else nil.
+	// Status is the status of the record, the role of a person, or the kind of a MOVEMENT. It is VALID, ADMITTED or VOID for
+	// an ADMISSION, and nil for what has no status.
+	Status    *string    `json:"status"`
+	OrderID   *uuid.UUID `json:"orderId"`   // of an ADMISSION; else nil
+	Reference *string    `json:"reference"` // of a MOVEMENT, as in [LedgerEntry]; else nil
+	// Amount is the gross of an ORDER, the price of an ADMISSION, or what a FUNDING, a MOVEMENT or a SETTLEMENT moved; else
+	// nil.
 	Amount *money.Amount `json:"amount"`
 	At     Time          `json:"at"` // when it was made: an ADMISSION when it was sold
 }
@@ -79,9 +84,10 @@ const (
 // around the text is ignored. It may be
 //
 //   - an id of a company, an event, an order, an admission, an API key, a webhook endpoint, a delivery, a settlement or
-//     a user who is a member or staff;
+//     a user who is a member or staff, and of an entry of the audit log;
 //   - at one company, the id of a commission rate, and that of an event that webhooks carry: its deliveries are found,
 //     newest first;
+//   - at one company, a wallet and the sequence of a movement, such as "FLOAT 17";
 //   - the code that a ticket shows, see [ParseAdmissionCode], with the event of the admission;
 //   - an email, in any case, of a buyer, a member or staff: their orders, newest first, are found, too;
 //   - the reference of a funding, compared exactly;
@@ -167,7 +173,9 @@ func (f *finder) find(ctx context.Context, text string) error {
 		}
 		return f.fundings(ctx, text)
 	}
-	for _, search := range []func(context.Context, string) error{f.companies, f.events, f.buyers, f.fundings} {
+	for _, search := range []func(context.Context, string) error{
+		f.companies, f.events, f.buyers, f.fundings, f.movement,
+	} {
 		if err := search(ctx, text); err != nil {
 			return err
 		}
@@ -188,7 +196,7 @@ func (f *finder) sees(kind FoundKind) bool {
 		permission = f.readsOrders()
 	case FoundBuyer:
 		permission = PermissionBuyerRead
-	case FoundFunding, FoundRate:
+	case FoundFunding, FoundMovement, FoundRate:
 		permission = PermissionWalletRead
 	case FoundSettlement:
 		permission = PermissionSettlementRead
@@ -202,6 +210,8 @@ func (f *finder) sees(kind FoundKind) bool {
 		if f.companyID != uuid.Nil {
 			return false
 		}
+	case FoundAuditEntry:
+		permission = f.readsAudit(f.companyID)
 	}
 	return f.holds(permission) == nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,7 +61,23 @@ func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
 	if len(records) > 0 {
 		return nil // An id names one thing.
 	}
-	return f.deliveriesOf(ctx, id)
+	if err := f.deliveriesOf(ctx, id); err != nil {
+		return err
+	}
+	return f.auditEntry(ctx, id)
+}
+
+// auditEntry adds an entry of the audit log. An entry about no company is found on the platform alone.
+func (f *finder) auditEntry(ctx context.Context, id uuid.UUID) error {
+	if !f.sees(FoundAuditEntry) {
+		return nil
+	}
+	entry, err := f.tx.FindAuditEntry(ctx, id)
+	if err != nil || entry.ID == uuid.Nil || f.companyID != uuid.Nil && entry.CompanyID != f.companyID {
+		return err
+	}
+	f.add(FoundAuditEntry, entry.CompanyID, id, entry.Action, entry.At)
+	return nil
 }
 
 // deliveriesOf adds the deliveries of an event that webhooks carry. Their index begins with the company.
@@ -366,6 +383,33 @@ func (f *finder) fundings(ctx context.Context, reference string) error {
 	for i, credit := range credits {
 		f.add(FoundFunding, credit.CompanyID, uuid.Nil, credit.Reference, entries[i].At).Amount = &credit.Amount
 	}
+	return nil
+}
+
+// movement finds the movement that a wallet and a sequence name, such as "FLOAT 17" or "Earnings no. 3". Every company
+// has such a movement, so it is found at one company only.
+func (f *finder) movement(ctx context.Context, text string) error {
+	if f.companyID == uuid.Nil || !f.sees(FoundMovement) {
+		return nil
+	}
+	words := strings.Fields(strings.ToUpper(text))
+	if len(words) == 3 && (words[1] == "NO." || words[1] == "NO") { // as the console shows it
+		words = slices.Delete(words, 1, 2)
+	}
+	if len(words) != 2 {
+		return nil
+	}
+	wallet := driver.WalletRef{CompanyID: f.companyID, Wallet: ledger.Wallet(words[0])}
+	sequence, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil || sequence < 1 || !slices.Contains(driver.WalletRefs(f.companyID), wallet) {
+		return nil //nolint:nilerr // The text is not the name of a movement.
+	}
+	entry, err := firstRecord(f.tx.Entries(ctx, []driver.EntryRef{{WalletRef: wallet, Sequence: sequence}}))
+	if err != nil || entry.Sequence == 0 {
+		return err
+	}
+	one := f.add(FoundMovement, f.companyID, uuid.Nil, words[0]+" "+strconv.FormatInt(sequence, 10), entry.At)
+	one.Status, one.Reference, one.Amount = optional(string(entry.Kind)), &entry.Reference, &entry.Amount
 	return nil
 }
 

@@ -3,6 +3,7 @@ package ticketing_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -35,6 +37,8 @@ func (own subject) findables(t *testing.T, e *env) []findable {
 	code := ticketing.FormatAdmissionCode(own.event, admission)
 	const read = ticketing.PermissionCompanyOrderRead
 	reference := "PSK-of-" + own.company.String()
+	acts, err := e.staff.ListAudit(t.Context(), own.company, ticketing.AuditFilter{Action: "company.create"})
+	is.New(t).NoErr(err)
 	return []findable{
 		{own.company.String(), ticketing.FoundCompany, ticketing.PermissionKYBRead, own.company},
 		{own.event.String(), ticketing.FoundEvent, read, own.event},
@@ -48,6 +52,7 @@ func (own subject) findables(t *testing.T, e *env) []findable {
 		{own.settlement.String(), ticketing.FoundSettlement, ticketing.PermissionSettlementRead, own.settlement},
 		{reference, ticketing.FoundFunding, ticketing.PermissionWalletRead, uuid.Nil},
 		{own.user.String(), ticketing.FoundMember, ticketing.PermissionMemberRead, own.user},
+		{acts.Items[0].ID.String(), ticketing.FoundAuditEntry, ticketing.PermissionAuditRead, acts.Items[0].ID},
 	}
 }
 
@@ -110,7 +115,7 @@ func TestFindShowsWhatTheActorMaySee(t *testing.T) {
 				lacking := without(orders, ticketing.PermissionOrderRead)
 				finds(ticketing.Actor{Permissions: lacking}, uuid.Nil)
 				refuses(ticketing.Actor{Permissions: lacking}, own.company, ticketing.CodePermissionDenied)
-			case ticketing.PermissionKYBRead: // All companies are listed by tenant:read.
+			case ticketing.PermissionKYBRead, ticketing.PermissionAuditRead: // tenant:read lists those of all companies.
 				finds(ticketing.Actor{Permissions: without(one.permission)}, uuid.Nil, one.kind)
 				finds(ticketing.Actor{Permissions: without(one.permission)}, own.company)
 			default:
@@ -174,6 +179,72 @@ func TestFindARate(t *testing.T) {
 	})
 }
 
+// TestFindAMovement holds that a wallet and a sequence find the movement at its company, for those who may see the
+// ledger.
+func TestFindAMovement(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		own, other := e.subject(t), e.subject(t)
+		e.sellFor(t, &own)
+		find := func(in uuid.UUID, text string, permissions ...ticketing.Permission) []ticketing.Found {
+			t.Helper()
+			found, err := e.As(ticketing.Actor{Name: "Ada", Permissions: permissions}).Find(t.Context(), in, text)
+			is.NoErr(err)
+			return found
+		}
+		all := ticketing.AllPermissions()
+		movements, err := e.staff.ListMovements(t.Context(), own.company, ticketing.MovementFilter{Wallet: ledger.Float})
+		is.NoErr(err)
+		want := movements.Items[0]
+		is.Equal(want.Kind, ledger.CheckoutDebit)
+		number := strconv.FormatInt(want.Sequence, 10)
+		for _, text := range []string{"FLOAT " + number, " float\u00a0" + number, "Float No. " + number, "FLOAT no " + number} {
+			found := find(own.company, text, all...)
+			is.Equal(len(found), 1) // text
+			is.Equal([]any{found[0].Kind, found[0].Title, *found[0].Status, *found[0].Reference, *found[0].Amount, found[0].At},
+				[]any{
+					ticketing.FoundMovement, "FLOAT " + number, "CHECKOUT_DEBIT", own.order.String(), want.Amount, want.CreatedAt,
+				})
+			is.Equal(*found[0].CompanyID, own.company)
+		}
+		accrued := find(own.company, "earnings 1", all...)
+		is.Equal(len(accrued), 1)
+		is.Equal(accrued[0].Title, "EARNINGS 1")
+		is.Equal(len(find(own.company, "FLOAT "+number, without(ticketing.PermissionWalletRead)...)), 0)
+		is.Equal(len(find(other.company, "EARNINGS 1", all...)), 0) // It has sold nothing.
+		is.Equal(len(find(uuid.Nil, "EARNINGS 1", all...)), 0)      // Every company has one.
+		for _, text := range []string{
+			"FLOAT", "FLOAT 0", "FLOAT -1", "FLOAT 999", "FLOAT 1 1", "FLOAT 1x", "FLOAT no. no. 1", "CASH 1",
+			"FLOAT 99999999999999999999", "1 FLOAT",
+		} {
+			is.Equal(len(find(own.company, text, all...)), 0) // text
+		}
+	})
+}
+
+// TestFindAnAuditEntryOfThePlatform holds that an entry about no company is found on the platform, by staff alone.
+func TestFindAnAuditEntryOfThePlatform(t *testing.T) {
+	t.Parallel()
+	onEnvs(t, func(t *testing.T, e *env) {
+		is := is.New(t)
+		company := e.unverified(t)
+		_, err := e.staff.CreateCategory(t.Context(), "Music", "music")
+		is.NoErr(err)
+		acts, err := e.staff.ListAudit(t.Context(), uuid.Nil, ticketing.AuditFilter{Action: "category.create"})
+		is.NoErr(err)
+		text := acts.Items[0].ID.String()
+		found, err := e.staff.Find(t.Context(), uuid.Nil, text)
+		is.NoErr(err)
+		is.Equal(len(found), 1)
+		is.Equal([]any{found[0].Kind, found[0].Title, found[0].CompanyID == nil, found[0].At},
+			[]any{ticketing.FoundAuditEntry, "category.create", true, acts.Items[0].At})
+		found, err = e.staff.Find(t.Context(), company, text)
+		is.NoErr(err)
+		is.Equal(len(found), 0)
+	})
+}
+
 // TestFindShowsHowThingsAre checks what is shown of each kind, before and after it has ended.
 func TestFindShowsHowThingsAre(t *testing.T) {
 	t.Parallel()
@@ -217,6 +288,7 @@ func TestFindShowsHowThingsAre(t *testing.T) {
 			ticketing.FoundSettlement:      " PENDING 10.00",
 			ticketing.FoundFunding:         "PSK-of-" + own.company.String() + " 1000.00",
 			ticketing.FoundMember:          "Bisi VIEWER bisi@adire.ng",
+			ticketing.FoundAuditEntry:      "company.create",
 		}
 		is.Equal(statuses(), want)
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -65,6 +66,10 @@ func (o foundOne) Erased() bool { return o.Email != nil && isErased(*o.Email) }
 // Name returns its name in the list.
 func (o foundOne) Name() string {
 	switch {
+	case o.Kind == ticketing.FoundAuditEntry:
+		return formatAction(o.Title)
+	case o.Kind == ticketing.FoundMovement:
+		return formatWallets(strings.Replace(o.Title, " ", " no. ", 1))
 	case o.Title != "":
 		return o.Title
 	case o.Email != nil && !o.Erased():
@@ -159,6 +164,7 @@ func namesOne(text string) bool {
 func hasPage(kind ticketing.FoundKind) bool {
 	return !slices.Contains([]ticketing.FoundKind{
 		ticketing.FoundSettlement, ticketing.FoundAPIKey, ticketing.FoundRate, ticketing.FoundMember, ticketing.FoundStaff,
+		ticketing.FoundAuditEntry,
 	}, kind)
 }
 
@@ -177,6 +183,8 @@ func foundName(kind ticketing.FoundKind) string {
 		return "Buyers"
 	case ticketing.FoundFunding:
 		return "Credits of float"
+	case ticketing.FoundMovement:
+		return "Movements"
 	case ticketing.FoundSettlement:
 		return "Settlements"
 	case ticketing.FoundAPIKey:
@@ -191,6 +199,8 @@ func foundName(kind ticketing.FoundKind) string {
 		return "Members"
 	case ticketing.FoundStaff:
 		return "Staff"
+	case ticketing.FoundAuditEntry:
+		return "Audit log"
 	}
 	return string(kind)
 }
@@ -215,6 +225,9 @@ func (c *call) pathOfFound(one ticketing.Found) string {
 	case ticketing.FoundFunding:
 		pattern = ledgerPath
 		query.Set("reference", one.Title)
+	case ticketing.FoundMovement:
+		wallet, _, _ := strings.Cut(one.Title, " ")
+		pattern, query = ledgerPath, url.Values{"wallet": {wallet}, "reference": {*one.Reference}}
 	case ticketing.FoundSettlement:
 		pattern = settlementsPath
 	case ticketing.FoundAPIKey:
@@ -229,6 +242,14 @@ func (c *call) pathOfFound(one ticketing.Found) string {
 		pattern = membersPath
 	case ticketing.FoundStaff:
 		pattern = staffPath
+	case ticketing.FoundAuditEntry:
+		if pattern = auditPath; c.companyID == uuid.Nil {
+			pattern = platformAuditPath
+		}
+		query = url.Values{ // The millisecond of the entry.
+			"action": {one.Title}, "since": {one.At.UTC().Format(timeFormat)},
+			"until": {one.At.Add(time.Millisecond).UTC().Format(timeFormat)},
+		}
 	}
 	p := c.console.pages[pattern]
 	if p == nil || !c.mayReach(p) {

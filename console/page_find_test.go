@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -67,6 +68,29 @@ func TestFindLeadsToWhatAnIDNames(t *testing.T) {
 		ok.Equal(found.StatusCode, http.StatusOK)    // list
 		ok.True(found.has(`<a href="` + list + `"`)) // list
 	}
+	// An entry of the audit log leads to the log at its moment, and a movement to the ledger with what it is about.
+	acts, err := s.staff.ListAudit(t.Context(), s.company, ticketing.AuditFilter{Action: "company.create"})
+	ok.NoErr(err)
+	filter := "?action=company.create&amp;since="
+	for who, log := range map[string]string{viewer: company + "/audit", chief: "/platform/audit"} {
+		path := find
+		if who == chief {
+			path = platformFind
+		}
+		found := s.get(t, who, path+"?q="+acts.Items[0].ID.String())
+		ok.Equal(found.StatusCode, http.StatusOK)
+		_, rest, shown := strings.Cut(found.text, `<a href="`+log+filter)
+		ok.True(shown)
+		since, _, _ := strings.Cut(rest, `"`)
+		ok.True(found.has("Created the company"))
+		listed := s.get(t, who, "/api/v2"+log+html.UnescapeString(filter+since))
+		ok.Equal(strings.Count(listed.text, acts.Items[0].ID.String()), 1)
+		ok.True(!listed.has(`"member.add"`)) // Other actions are left out.
+	}
+	movement := s.get(t, viewer, find+"?q=float+2")
+	ok.True(movement.has("Movements</h2>") && movement.has("Float no. 2") && movement.has("Checkout debit"))
+	ok.True(movement.has(`<a href="` + company + "/ledger?reference=" + orderID + `&amp;wallet=FLOAT"`))
+	ok.True(s.get(t, viewer, company+"/ledger?reference="+orderID+"&wallet=FLOAT").has("No. 2<"))
 	// Somebody who is staff and a member has two pages, so nobody is led to one of them.
 	s.addMember(t, s.company, support, ticketing.RoleViewer)
 	both := s.get(t, chief, platformFind+"?q="+s.users[support].String())

@@ -34,6 +34,8 @@ type AuditReader interface {
 	// ListAudit returns actions of the audit log, newest first; actions of the same time are ordered by id, highest first.
 	// It reads no more actions than it returns, whatever the query selects by.
 	ListAudit(ctx context.Context, query AuditQuery) ([]AuditEntry, error)
+	// FindAuditEntry finds an action by its id alone. It returns the zero record where there is none.
+	FindAuditEntry(ctx context.Context, id uuid.UUID) (AuditEntry, error)
 	// NewestAudit returns the position of the newest action about each company, in the order of the companies, or the zero
 	// position where there is none. It reads one action for each of them.
 	NewestAudit(ctx context.Context, companies []uuid.UUID) ([]Position, error)

@@ -63,6 +63,12 @@ func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]drive
 	return find(ctx, s, "ListAudit", auditModel.record, query)
 }
 
+// FindAuditEntry finds an action by its id alone.
+func (s *session) FindAuditEntry(ctx context.Context, entry uuid.UUID) (driver.AuditEntry, error) {
+	query := s.newSelect().Where("id = ?", id(entry)).Limit(1)
+	return firstRow(find(ctx, s, "FindAuditEntry", auditModel.record, query))
+}
+
 // NewestAudit finds the last entry of each company by its key.
 func (s *session) NewestAudit(ctx context.Context, companies []uuid.UUID) ([]driver.Position, error) {
 	type newest struct {

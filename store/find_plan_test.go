@@ -37,5 +37,8 @@ func findReads(ctx context.Context, tx driver.ReadTx) []func() error {
 			return err
 		})
 	}
-	return append(calls, func() error { _, err := tx.FindFloatCredits(ctx, "r", limit); return err })
+	return append(calls,
+		func() error { _, err := tx.FindFloatCredits(ctx, "r", limit); return err },
+		func() error { _, err := tx.FindAuditEntry(ctx, number(base+7)); return err },
+	)
 }

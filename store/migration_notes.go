@@ -124,6 +124,14 @@ func migrationNotes(name string) MigrationNotes {
 			Older: unaffected + " They do not count what they sell in the totals: after the last one has ended, run " +
 				"\"ticketing stats rebuild\" once.",
 		}
+	case "0013_audit_ids":
+		return MigrationNotes{
+			Changes: "Adds an index of the ids of the audit log.",
+			Takes: "On the order of a second for each million entries of the audit log. What operators do waits. Sales go on; " +
+				"with SQLite they wait.",
+			Blocks: []TableLock{{"ticketing_audit_entries", false}},
+			Older:  unaffected,
+		}
 	default:
 		return MigrationNotes{}
 	}

@@ -400,7 +400,7 @@ func TestQueryPlans(t *testing.T) {
 		"ticketing_notifications_cancelled", "ticketing_notifications_final",
 		"ticketing_audit_entries_list", "ticketing_audit_entries_actor", "ticketing_audit_entries_action",
 		"ticketing_audit_entries_actor_action", "ticketing_audit_entries_all_actor", "ticketing_audit_entries_all_action",
-		"ticketing_audit_entries_all_actor_action", "ticketing_webhook_deliveries_final",
+		"ticketing_audit_entries_all_actor_action", "ticketing_audit_entries_id", "ticketing_webhook_deliveries_final",
 		"ticketing_settlements_company_id_idx",
 		"ticketing_sessions_created", "ticketing_sign_in_tokens_created", "ticketing_passkeys_created",
 		"ticketing_staff_current", "ticketing_members_of_user",

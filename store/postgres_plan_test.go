@@ -237,7 +237,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		"ticketing_orders_event_status", "ticketing_outbox_undispatched", "ticketing_outbox_untold",
 		"ticketing_audit_entries_list", "ticketing_audit_entries_actor", "ticketing_audit_entries_action",
 		"ticketing_audit_entries_actor_action", "ticketing_audit_entries_all_actor", "ticketing_audit_entries_all_action",
-		"ticketing_audit_entries_all_actor_action", "ticketing_webhook_deliveries_final",
+		"ticketing_audit_entries_all_actor_action", "ticketing_audit_entries_id", "ticketing_webhook_deliveries_final",
 		"ticketing_webhook_deliveries_pending", "ticketing_webhook_deliveries_failed",
 		"ticketing_webhook_deliveries_cancelled",
 		"ticketing_webhook_deliveries_message", "ticketing_notifications_due", "ticketing_notifications_failed",

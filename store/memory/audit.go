@@ -14,6 +14,7 @@ import (
 // audit keeps the audit records by time, with a list for each combination of filters.
 type audit struct {
 	byPlace map[auditPlace]driver.AuditEntry
+	byID    map[uuid.UUID]auditPlace
 	lists   map[auditFilter]*index[auditPlace]
 }
 
@@ -30,7 +31,8 @@ type auditPlace struct {
 
 func newAudit() audit {
 	return audit{
-		byPlace: make(map[auditPlace]driver.AuditEntry), lists: make(map[auditFilter]*index[auditPlace]),
+		byPlace: make(map[auditPlace]driver.AuditEntry), byID: make(map[uuid.UUID]auditPlace),
+		lists: make(map[auditFilter]*index[auditPlace]),
 	}
 }
 
@@ -63,6 +65,10 @@ func (r reading) ListAudit(ctx context.Context, query driver.AuditQuery) ([]driv
 	})
 }
 
+func (r reading) FindAuditEntry(ctx context.Context, id uuid.UUID) (driver.AuditEntry, error) {
+	return ask(ctx, r, func(s *state) driver.AuditEntry { return s.audit.byPlace[s.audit.byID[id]] })
+}
+
 func (r reading) NewestAudit(ctx context.Context, companies []uuid.UUID) ([]driver.Position, error) {
 	return ask(ctx, r, func(s *state) []driver.Position {
 		return each(companies, func(company uuid.UUID) driver.Position {
@@ -83,6 +89,7 @@ func (tx *updating) AppendAudit(ctx context.Context, acts []driver.AuditEntry) e
 			if err := create(u, s.audit.byPlace, place, act, "audit_entries_pkey"); err != nil {
 				return err
 			}
+			put(u, s.audit.byID, act.ID, place)
 			for filter := range auditFilters(act) {
 				need(s.audit.lists, filter, newAuditIndex).add(u, place)
 			}

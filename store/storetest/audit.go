@@ -25,6 +25,9 @@ func auditKinds() []record {
 				func() error {
 					return want("ListAudit of all", listed).from(tx.ListAudit(ctx, driver.AuditQuery{Limit: 9}))
 				},
+				func() error {
+					return want("FindAuditEntry", append(listed, driver.AuditEntry{})[0]).from(tx.FindAuditEntry(ctx, act.ID))
+				},
 			)
 		}
 	}
@@ -90,6 +93,11 @@ func auditListed(ctx context.Context, s driver.Store) error {
 			})
 			if err != nil {
 				return fmt.Errorf("of %s: %w", company, err)
+			}
+		}
+		for _, act := range append(acts, driver.AuditEntry{}) { // The zero id finds none.
+			if err := want("by its id", act).from(tx.FindAuditEntry(ctx, act.ID)); err != nil {
+				return err
 			}
 		}
 		return want("none", []driver.AuditEntry(nil)).from(tx.ListAudit(ctx, driver.AuditQuery{}))

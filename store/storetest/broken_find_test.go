@@ -30,6 +30,10 @@ func brokenFinds() []broken {
 			"finds every funding", "find/fundings of a reference in all companies",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return anyLimit{tx} }),
 		},
+		{
+			"finds the newest entry of the audit log by any id", "audit/list is in order and in pages",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return newestEntry{tx} }),
+		},
 	}
 }
 
@@ -78,4 +82,18 @@ func (a anyLimit) FindFloatCredits(
 	ctx context.Context, reference string, _ int,
 ) ([]driver.FloatCredit, error) {
 	return a.ReadTx.FindFloatCredits(ctx, reference, 100)
+}
+
+type newestEntry struct{ driver.ReadTx }
+
+func (n newestEntry) FindAuditEntry(ctx context.Context, id uuid.UUID) (driver.AuditEntry, error) {
+	found, err := n.ReadTx.FindAuditEntry(ctx, id)
+	if err != nil || found.ID == uuid.Nil {
+		return found, err
+	}
+	all, err := n.ReadTx.ListAudit(ctx, driver.AuditQuery{Limit: 1})
+	if err != nil || len(all) == 0 {
+		return driver.AuditEntry{}, err
+	}
+	return all[0], nil
 }
