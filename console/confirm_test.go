@@ -80,7 +80,7 @@ func TestRefusedFormKeepsWhatWasTyped(t *testing.T) {
 	ok.True(refused.has(`aria-invalid="true"`))
 	ok.True(refused.has("must be 1 to 100 characters") || refused.has("at most 100"))
 	unknown := s.post(t, owner, "/account/passkeys/abc/rename", "name", "a", "bogus", "b")
-	ok.True(unknown.has("bogus: is not a known member"))
+	ok.True(unknown.has("Bogus: is not a known member"))
 	ok.Equal(s.postJSON(t, owner, "/account/passkeys/abc/rename", `{"name":"a","bogus":1}`).StatusCode,
 		http.StatusBadRequest)
 	ok.Equal(s.postJSON(t, owner, "/account/passkeys/abc/rename", `{"name":"Laptop"}`).StatusCode, http.StatusOK)

@@ -16,7 +16,7 @@ func functions(clock func() time.Time, title string) template.FuncMap {
 		"money": formatMoney, "date": formatDate, "moment": formatMoment, "badge": newBadge, "words": formatWords,
 		"short": formatShort, "plural": formatPlural, "local": formatLocal, "dict": dict, "percent": formatRate,
 		"json": formatJSON, "cut": cut, "browser": formatBrowser, "ago": agoFunc(clock),
-		"schedule": formatSchedule, "count": formatCount, "wallets": formatWallets,
+		"schedule": formatSchedule, "count": formatCount, "wallets": formatWallets, "violation": formatViolation,
 		"action": formatAction, "tier": formatTier, "brand": func() string { return title },
 	}
 }
@@ -33,6 +33,15 @@ func dict(pairs ...any) map[string]any {
 // formatWallets returns a text of the service with the names that wallets have on pages.
 func formatWallets(text string) string {
 	return strings.NewReplacer("FLOAT", "Float", "EARNINGS", "Earnings").Replace(text)
+}
+
+// formatViolation returns a violation such as "endsAt: must be later" with the words of its member: "Ends at: must be
+// later".
+func formatViolation(text string) string {
+	if member, reason, ok := strings.Cut(text, ": "); ok && !strings.Contains(member, " ") {
+		text = memberName(member) + ": " + reason
+	}
+	return formatWallets(text)
 }
 
 // formatMoney returns an amount such as "₦1,234.50".
