@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/driver"
 )
 
 // ExportedList is a list that can be exported as a file.
@@ -26,10 +29,14 @@ const (
 	ExportedCommission  ExportedList = "commission"   // COMPANY:wallet:read
 	ExportedInventory   ExportedList = "inventory"    // COMPANY:wallet:read, as the list of events
 	ExportedEndpoints   ExportedList = "endpoint"     // COMPANY:webhook:read
+	ExportedBrandings   ExportedList = "branding"     // COMPANY:branding:read
+	ExportedAttempts    ExportedList = "attempt"      // COMPANY:webhook:read; of one delivery
 	ExportedFundings    ExportedList = "float"        // COMPANY:audit:read, since it is made of the audit log
 	ExportedCompanies   ExportedList = "company"      // tenant:read; of the platform
 	ExportedStaff       ExportedList = "staff"        // tenant:read; of the platform
 	ExportedCategories  ExportedList = "category"     // tenant:read; of the platform
+	ExportedCases       ExportedList = "case"         // tenant:read; of the platform
+	ExportedDeadLetters ExportedList = "dead_letter"  // tenant:read; of the platform
 	ExportedBooks       ExportedList = "books"        // COMPANY:wallet:read; of the platform
 	ExportedMoney       ExportedList = "money"        // COMPANY:wallet:read; of the platform
 )
@@ -56,16 +63,35 @@ func (l ExportedList) permission(platform bool) (Permission, bool) {
 		return PermissionMemberRead, !platform
 	case ExportedAPIKeys:
 		return PermissionAPIKeyRead, !platform
-	case ExportedDeliveries, ExportedEndpoints:
+	case ExportedBrandings:
+		return PermissionBrandingRead, !platform
+	case ExportedDeliveries, ExportedEndpoints, ExportedAttempts:
 		return PermissionWebhookRead, !platform
 	case ExportedMails:
 		return PermissionNotificationRead, !platform
 	case ExportedSettlements:
 		return PermissionSettlementRead, true
-	case ExportedCompanies, ExportedStaff, ExportedCategories:
+	case ExportedCompanies, ExportedStaff, ExportedCategories, ExportedCases, ExportedDeadLetters:
 		return PermissionTenantRead, platform
 	}
 	return "", false
+}
+
+// The lists of [Accounts.RecordExport], which a person has of themselves.
+const (
+	ExportedSessions ExportedList = "session"
+	ExportedPasskeys ExportedList = "passkey"
+)
+
+// RecordExport records in the audit log that a user exports a list of their own as a file. Another list is
+// INVALID_REQUEST.
+func (a Accounts) RecordExport(ctx context.Context, userID uuid.UUID, list ExportedList) error {
+	if list != ExportedSessions && list != ExportedPasskeys {
+		return Invalid(Violation{Message: "list: must be one of a person"})
+	}
+	return a.update(ctx, func(ctx context.Context, tx driver.Tx, at time.Time) error {
+		return a.as(userID).audit(ctx, tx, at, string(list)+".export", uuid.Nil, about("user", userID), changes{})
+	})
 }
 
 // RecordListExport records in the audit log that the actor exports a list as a file: one of a company, or with the zero

@@ -109,6 +109,7 @@ func needsOfActs() map[string]need {
 	return map[string]need{
 		"sign_out": {}, "session.end": {}, "session.end_others": {}, "confirm.mail": {}, "confirm.code": {},
 		"appearance.set": {}, "passkey.rename": {}, "passkey.remove": {recent: recent},
+		"session.export": {}, "passkey.export": {},
 
 		"verification.save":       {ticketing.PermissionKYBManage, false},
 		"verification.submit":     {ticketing.PermissionKYBSubmit, false},
@@ -166,9 +167,13 @@ func needsOfActs() map[string]need {
 		"commission.export":          {walletRead, false},
 		"inventory.export":           {walletRead, false},
 		"endpoint.export":            {webhookRead, false},
+		"attempt.export":             {webhookRead, false},
+		"branding.export":            {ticketing.PermissionBrandingRead, false},
 
 		"platform_audit.export":      {tenantRead, true},
 		"company.export":             {tenantRead, false},
+		"case.export":                {tenantRead, false},
+		"dead_letter.export":         {tenantRead, false},
 		"staff.export":               {tenantRead, recent},
 		"float.export":               {ticketing.PermissionAuditRead, recent},
 		"books.export":               {walletRead, false},

@@ -43,6 +43,12 @@ func listExports() []export {
 	fundings.record = func(ctx context.Context, c *call) error {
 		return c.operator.RecordListExport(ctx, c.pathID("companyId"), ticketing.ExportedFundings, nil)
 	}
+	attempts := with(of(ticketing.ExportedAttempts, deliveryPath, ticketing.PermissionWebhookRead, false), exportAttempts,
+		"at httpStatus durationMs error")
+	attempts.record = func(ctx context.Context, c *call) error {
+		return c.operator.RecordListExport(ctx, c.companyID, ticketing.ExportedAttempts,
+			map[string]string{"delivery": c.pathID("deliveryId").String()})
+	}
 	payouts := of(ticketing.ExportedSettlements, payoutsPath, ticketing.PermissionSettlementRead, false)
 	payouts.name, payouts.file = "platform_settlement.export", "open-settlements.csv"
 	return []export{
@@ -65,7 +71,9 @@ func listExports() []export {
 			"orderId copy kind status elsewhere attempts lastError createdAt nextAttemptAt sentAt", withZone(mailFilters())...),
 		with(of(ticketing.ExportedCommission, commissionPath, ticketing.PermissionWalletRead, false), exportCommission,
 			"id effectiveFrom state value unit createdAt"),
-		inventory,
+		inventory, attempts,
+		with(of(ticketing.ExportedBrandings, brandingPath, ticketing.PermissionBrandingRead, false), exportBrandings,
+			"version createdAt brandName logoUrl primaryColor accentColor checkoutFooter ticketFooter emailFooter supportEmail"),
 		with(of(ticketing.ExportedEndpoints, webhooksPath, ticketing.PermissionWebhookRead, false), exportEndpoints,
 			"id url status events lastSuccessAt failures24h pending createdAt updatedAt"),
 		ofPlatform(with(of(ticketing.ExportedCompanies, companiesPath, ticketing.PermissionTenantRead, false),
@@ -76,6 +84,10 @@ func listExports() []export {
 		ofPlatform(with(of(ticketing.ExportedStaff, staffPath, ticketing.PermissionTenantRead, recent), exportStaff,
 			"userId name email role createdAt lastSeenAt")),
 		fundings,
+		ofPlatform(with(of(ticketing.ExportedCases, casesPath, ticketing.PermissionTenantRead, false), exportCases,
+			"companyId company number legalName submittedAt")),
+		ofPlatform(with(of(ticketing.ExportedDeadLetters, queuesPath, ticketing.PermissionTenantRead, false),
+			exportDeadLetters, strings.Join(deadLetterColumns(), " "))),
 		ofPlatform(with(of(ticketing.ExportedCategories, categoriesPath, ticketing.PermissionTenantRead, false),
 			exportCategories, "id name slug status")),
 		ofPlatform(with(of(ticketing.ExportedBooks, booksPath, ticketing.PermissionWalletRead, false), exportBooks,
@@ -331,6 +343,32 @@ func exportEndpoints(_ context.Context, c *call) (rowPages, error) {
 			e.ID.String(), e.URL, string(e.Status), strings.Join(events, " "), cellAt(e.Health.LastSuccessAt),
 			strconv.Itoa(e.Health.Failures24h), strconv.Itoa(e.Health.Pending), cellAt(&e.CreatedAt), cellAt(&e.UpdatedAt),
 		}
+	}), nil
+}
+
+// exportBrandings returns all versions of a company's branding, newest first.
+func exportBrandings(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.BrandingVersion], error) {
+		return c.operator.ListBrandings(ctx, c.companyID, params)
+	}, func(b ticketing.BrandingVersion) []string {
+		return []string{
+			cellOf(b.Version), cellAt(&b.CreatedAt), b.BrandName, textIn(b.LogoURL), b.PrimaryColor, b.AccentColor,
+			textIn(b.CheckoutFooter), textIn(b.TicketFooter), textIn(b.EmailFooter), textIn(b.SupportEmail),
+		}
+	}), nil
+}
+
+// exportAttempts returns the attempts of a delivery.
+func exportAttempts(_ context.Context, c *call) (rowPages, error) {
+	return rowsOfWhole(func(ctx context.Context) ([]ticketing.DeliveryAttempt, error) {
+		delivery, err := ownDelivery(ctx, c)
+		return delivery.Log, err
+	}, func(a ticketing.DeliveryAttempt) []string {
+		status := ""
+		if a.Status != 0 {
+			status = strconv.Itoa(a.Status)
+		}
+		return []string{cellAt(&a.At), status, cellOf(a.DurationMS), a.Error}
 	}), nil
 }
 

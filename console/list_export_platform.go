@@ -53,6 +53,34 @@ func exportPayouts(_ context.Context, c *call) (rowPages, error) {
 	}), nil
 }
 
+func exportCases(_ context.Context, c *call) (rowPages, error) {
+	return rowsOf(c.operator.ListSubmittedCases, func(one ticketing.SubmittedCase) []string {
+		return []string{
+			one.CompanyID.String(), one.CompanyName, cellOf(one.Number), one.LegalName, cellAt(one.SubmittedAt),
+		}
+	}), nil
+}
+
+// exportDeadLetters returns the companies with the most dead letters. The last line says if there are more.
+func exportDeadLetters(_ context.Context, c *call) (rowPages, error) {
+	return func(ctx context.Context, _ string) ([][]string, string, error) {
+		found, err := c.operator.CountDeadLetters(ctx)
+		shown := 0
+		rows := rowsOfAll(found.Companies, func(one ticketing.CompanyDeadLetters) []string {
+			shown += one.Count
+			return []string{cellAt(&found.Since), one.CompanyID.String(), one.CompanyName, strconv.Itoa(one.Count)}
+		})
+		if found.Capped || shown < found.Total {
+			rows = append(rows, remark("AND MORE: only the latest dead letters are counted, of a hundred companies at most.",
+				deadLetterColumns()))
+		}
+		return rows, "", err
+	}, nil
+}
+
+// deadLetterColumns returns the columns of the file of dead letters.
+func deadLetterColumns() []string { return strings.Fields("since companyId company deadLetters") }
+
 func exportStaff(_ context.Context, c *call) (rowPages, error) {
 	of := func(m ticketing.StaffMember) uuid.UUID { return m.UserID }
 	return rowsOfPeople(c, c.operator.ListStaff, of, func(m ticketing.StaffMember) []string {

@@ -17,7 +17,7 @@ func accountPages() []page {
 			template: "companies.html", load: loadCompanies,
 		},
 		{
-			path: "/account", scope: scopeSelf, title: "Your account", template: "account.html",
+			path: accountPath, scope: scopeSelf, title: "Your account", template: "account.html",
 			load: loadAccount,
 		},
 	}
@@ -38,7 +38,7 @@ func accountActs() []act {
 			done: "All other sessions are signed out.",
 		}, noMembers, endOtherSessions),
 		appearanceAct(),
-	}, slices.Concat(passkeyActs(), confirmActs())...)
+	}, slices.Concat(passkeyActs(), confirmActs(), accountExportActs())...)
 }
 
 // companies are those that a person can choose from.

@@ -8,11 +8,13 @@ import (
 	"github.com/floatgate/ticketing/internal/strictjson"
 )
 
+const brandingPath = "/business/{companyId}/branding"
+
 // brandingPage is where a company sets how it looks to its buyers (section 2.7).
 func brandingPage() page {
 	return page{
 		group: groupSelling,
-		path:  "/business/{companyId}/branding", scope: scopeCompany, title: "Branding", nav: "Branding", icon: "palette",
+		path:  brandingPath, scope: scopeCompany, title: "Branding", nav: "Branding", icon: "palette",
 		permissions: []ticketing.Permission{ticketing.PermissionBrandingRead}, template: "branding.html",
 		query: []string{"cursor", "pictures"}, load: loadBranding,
 	}
@@ -22,8 +24,8 @@ func brandingPage() page {
 func brandingActs() []act {
 	return []act{
 		newAct(act{
-			name: "branding.save", scope: scopeCompany, path: "/business/{companyId}/branding/save",
-			page: "/business/{companyId}/branding", permission: ticketing.PermissionBrandingManage,
+			name: "branding.save", scope: scopeCompany, path: brandingPath + "/save",
+			page: brandingPath, permission: ticketing.PermissionBrandingManage,
 			done: "The branding was saved. New sales use it.",
 		}, readBranding, func(ctx context.Context, c *call, params ticketing.UpdateBrandingParams) (outcome, error) {
 			saved, err := c.operator.UpdateBranding(ctx, c.companyID, params)
