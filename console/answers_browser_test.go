@@ -63,7 +63,9 @@ func TestAnswersOfActsAreAccessible(t *testing.T) {
 				"name", "Ada", "email", "ada@example.com", "role", "VIEWER", "by", "link",
 			}},
 			{"buyer-erase", company + "/buyers/erase/ask", "Tickets stay valid", []string{"email", "ada@example.com"}},
-			{"refused", company + "/branding/save", "must be", []string{"brandName", "", "primaryColor", "red"}},
+			{"refused", company + "/branding/save", "Primary colour: must be", []string{
+				"brandName", "", "primaryColor", "red",
+			}},
 			{"failure", company + "/events/x/publish", "There is no page at this address.", nil},
 		},
 		chief: {

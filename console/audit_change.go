@@ -77,7 +77,8 @@ func memberName(path string) string {
 	known := map[string]string{
 		"url": "URL", "logoUrl": "Logo", "kyb": "Verification", "float": "Float", "earnings": "Earnings",
 		"bankAccountLast4": "Last digits of the account", "staffRole": "Role", "copy": "Copy number",
-		"elsewhere": "To another address", "facts": "Changed fields",
+		"elsewhere": "To another address", "facts": "Changed fields", "imageUrl": "Picture",
+		"primaryColor": "Primary colour", "accentColor": "Accent colour",
 	}
 	parts := strings.Split(path, ".")
 	for i, part := range parts {

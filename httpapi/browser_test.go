@@ -316,6 +316,9 @@ func TestBrowserGuide(t *testing.T) {
 			p.Fits()
 			p.Readable(screen.name + "-guide")
 			accessible(t, p)
+			is.Equal(p.Text(`[...document.querySelectorAll(".strip:has(.languages)")].filter(e =>
+				e.querySelector(".languages label:last-of-type").getBoundingClientRect().right + 4 >
+				e.querySelector("button").getBoundingClientRect().left).length`), "0") // languages beside "Copy"
 			// too wide
 			is.Equal(p.Text(`[...document.querySelectorAll("table")].filter(e => e.offsetWidth > e.parentElement.clientWidth)`),
 				"")
