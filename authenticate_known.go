@@ -194,6 +194,30 @@ func (s *Service) readAuthorised(
 	return read
 }
 
+// readForAll runs fn, for reading, in a transaction that also reads the authority of the provisional callers, in one
+// message where the store can. It returns what that says of each caller, as in readAuthorised.
+func (s *Service) readForAll(
+	ctx context.Context, begin func() []Caller, fn func(context.Context, driver.ReadTx) error,
+) (held []error, err error) {
+	err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		callers := begin()
+		held = make([]error, len(callers))
+		if !slices.ContainsFunc(callers, func(c Caller) bool { return c.provisional != nil }) {
+			return fn(ctx, s.cached(tx))
+		}
+		announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = authorities(ctx, tx, callers) })
+		if err := fn(ctx, s.cached(tx)); err != nil {
+			return err
+		}
+		authority, err := authorities(ctx, tx, callers)
+		for i := range authority {
+			held[i] = authority[i].checkProvisional(callers[i])
+		}
+		return err
+	})
+	return held, err
+}
+
 // knownKeys are the API keys that authenticated lately in this process. Only a successful look-up adds one, so made-up
 // keys do not fill it. What is remembered never allows anything: the transaction of each operation compares it with
 // what is stored.

@@ -85,11 +85,12 @@ func (g Grouping) check() error {
 	return nil
 }
 
-// The names in metrics and logs of the look-ups of API keys, and of reads that may share a transaction.
+// The names in metrics and logs of the look-ups of API keys, and of reads that calls may share.
 const (
 	operationAuthenticate = "authenticate"
 	operationGetOrder     = "orders.get"
 	operationQuote        = "quotes.create"
+	operationListOrders   = "orders.list"
 )
 
 // group creates the lanes of the grouped operations: checkouts, validations, orders and quotes of many calls, and
@@ -104,6 +105,7 @@ func (s *Service) group(g Grouping) {
 		name: operationQuote, grant: GrantInventoryRead, read: readPriceLists,
 	}
 	s.quotes.share(s, g)
+	s.sharesPages = !g.Off
 	if s.lookups = lanesOf(s, g, operationAuthenticate, 0, s.lookUpKeys); s.lookups != nil {
 		s.drains = append(s.drains, s.lookups.Drain)
 	}

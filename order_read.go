@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/equal"
 )
 
 // errOrderNotFound also hides the orders of other companies: they appear absent (section 7).
@@ -82,25 +83,96 @@ func (s *Service) ListOrders(ctx context.Context, caller Caller, filter OrderFil
 	if err != nil {
 		return Page[Order]{}, err
 	}
+	query := driver.OrderQuery{
+		CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, After: list.after, Limit: list.limit,
+	}
+	ctx, end := s.observe(ctx, operationListOrders)
 	var page Page[Order]
-	err = s.readPage(ctx, "orders.list", caller, GrantOrderRead, func(
-		ctx context.Context, tx driver.ReadTx,
-	) (lines int, err error) {
-		records, admissions, err := listOrdersWithLines(ctx, tx, driver.OrderQuery{
-			CompanyID: caller.companyID, EventID: filter.EventID, Statuses: statuses, After: list.after, Limit: list.limit,
-		})
-		if err != nil {
-			return 0, err
-		}
-		records, page.HasMore, page.NextCursor = list.cut(records)
-		page.Items, err = showOrdersOf(ctx, tx, records, admissions)
-		for _, order := range page.Items {
-			// The lines say how much there is to render, see runOnPageSlot.
-			lines += len(order.Lines)
-		}
-		return lines, err
+	err = s.runCurrent(ctx, caller, GrantOrderRead, func(caller Caller) (err error) {
+		page, err = s.readOrderPage(ctx, caller, query, list.cut)
+		return err
 	})
+	end(err)
 	return page, err
+}
+
+// orderPage identifies a page of orders.
+type orderPage struct {
+	companyID, eventID uuid.UUID
+	statuses           string
+	after              int64
+	limit              int
+}
+
+// readOrderPage reads a page of orders. If many pages are read, calls for the same page share a read. Each then has a
+// slot of its company while it renders the page, as a call that read it itself.
+func (s *Service) readOrderPage(
+	ctx context.Context, caller Caller, query driver.OrderQuery,
+	cut func([]driver.Order) (of []driver.Order, more bool, cursor string),
+) (Page[Order], error) {
+	onSlot := func(run func() (lines int, err error)) error {
+		return s.runOnPageSlot(ctx, operationListOrders, query.CompanyID, run)
+	}
+	read := func(begin func() []Caller) (page Page[Order], held []error, err error) {
+		err = onSlot(func() (lines int, err error) {
+			held, err = s.readForAll(ctx, begin, func(ctx context.Context, tx driver.ReadTx) error {
+				records, admissions, err := listOrdersWithLines(ctx, tx, query)
+				if err != nil {
+					return err
+				}
+				records, page.HasMore, page.NextCursor = cut(records)
+				page.Items, err = showOrdersOf(ctx, tx, records, admissions)
+				return err
+			})
+			return linesOn(page), err
+		})
+		return page, held, err
+	}
+	defer s.pages.Add(-1)
+	if s.pages.Add(1) <= manyReads || !s.sharesPages {
+		page, held, err := read(func() []Caller { return []Caller{caller} })
+		if err = equal.ErrorOf(err, held, 0); err != nil {
+			return Page[Order]{}, err
+		}
+		return page, nil
+	}
+	page, own, err := s.orderPages.Do(ctx, orderPage{
+		query.CompanyID, query.EventID, joined(query.Statuses), query.After, query.Limit,
+	}, caller, read)
+	if err == nil && !own {
+		err = onSlot(func() (lines int, err error) { return linesOn(page), nil })
+	}
+	if err != nil {
+		return Page[Order]{}, err
+	}
+	return copyOrders(page), nil
+}
+
+// linesOn returns how many lines a page has. They say how much there is to render, see runOnPageSlot.
+func linesOn(page Page[Order]) (lines int) {
+	for _, order := range page.Items {
+		lines += len(order.Lines)
+	}
+	return lines
+}
+
+// copyOrders returns a page that shares nothing that its caller may change.
+func copyOrders(page Page[Order]) Page[Order] {
+	copyText := func(texts ...**string) {
+		for _, text := range texts {
+			if *text != nil {
+				*text = new(**text)
+			}
+		}
+	}
+	page.Items = slices.Clone(page.Items)
+	for i := range page.Items {
+		order := &page.Items[i]
+		order.Lines = slices.Clone(order.Lines)
+		copyText(&order.Buyer.Fullname, &order.Buyer.Phone, &order.Branding.LogoURL, &order.Branding.CheckoutFooter,
+			&order.Branding.TicketFooter, &order.Branding.EmailFooter, &order.Branding.SupportEmail)
+	}
+	return page
 }
 
 // statuses checks the wanted statuses and returns them sorted: the same statuses in another order are the same filter,

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +130,7 @@ type crowd struct {
 	log       *lines
 	full      []string // the arguments of OnSlotsFull and Grouping.OnQueueFull
 	open      sync.WaitGroup
+	pages     atomic.Int64 // that listAll has read
 }
 
 func newCrowd(t *testing.T) *crowd {
@@ -170,8 +172,17 @@ func (c *crowd) begin(call func() error) *outcome[struct{}] {
 	return o
 }
 
+// list reads a page that no other call reads, so that it shares no read.
 func (c *crowd) list(ctx context.Context) error {
-	_, err := c.ListOrders(ctx, c.shop.Caller, ticketing.OrderFilter{})
+	_, err := c.ListOrders(ctx, c.shop.Caller, ticketing.OrderFilter{EventID: uuid.New()})
+	return err
+}
+
+// listAll reads a page of all orders that no other call reads.
+func (c *crowd) listAll(ctx context.Context) error {
+	_, err := c.ListOrders(ctx, c.shop.Caller, ticketing.OrderFilter{
+		PageParams: ticketing.PageParams{Limit: ticketing.MaxPageLimit - int(c.pages.Add(1))},
+	})
 	return err
 }
 
@@ -335,14 +346,14 @@ func TestLongPagesTakeTurns(t *testing.T) {
 		for range 5 {
 			c.shop.Sell(t, c.event.ID, "VIP", 50)
 		}
-		is.NoErr(c.list(t.Context())) // This page has 250 lines.
+		is.NoErr(c.listAll(t.Context())) // This page has 250 lines.
 		const took = 100 * time.Millisecond
 		began, alone := time.Now(), c.store.holdNext(1)
-		c.begin(func() error { return c.list(t.Context()) })
+		c.begin(func() error { return c.listAll(t.Context()) })
 		time.Sleep(took)
 		alone()
 		c.open.Wait()
-		is.NoErr(c.list(t.Context()))
+		is.NoErr(c.listAll(t.Context()))
 		is.Equal(time.Since(began), took) // Pages that are read one after another do not wait.
 		// Short pages in between, of this list and of another, change nothing.
 		for range 3 {
@@ -353,7 +364,7 @@ func TestLongPagesTakeTurns(t *testing.T) {
 		}
 		release := c.store.holdNext(9)
 		for range 9 {
-			c.begin(func() error { return c.list(t.Context()) })
+			c.begin(func() error { return c.listAll(t.Context()) })
 		}
 		is.Equal(c.store.inside(), pagesAtATime())
 		c.begin(func() error { _, err := c.GetEvent(t.Context(), c.shop.Caller, c.event.ID); return err })
@@ -506,4 +517,30 @@ func TestCompanySlotsHaveBounds(t *testing.T) {
 		_, err := ticketing.New(memory.New(), &ticketing.Config{CompanySlots: slots})
 		is.New(t).True(err != nil)
 	}
+}
+
+// TestCallsForOnePageTakeSlots checks that a company whose many calls ask for the same page has no more of them at work
+// than its slots, and that its neighbour is not delayed.
+func TestCallsForOnePageTakeSlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, c := is.New(t), newCrowd(t)
+		release := c.store.holdNext(1000)
+		answers := make([]*outcome[struct{}], 100)
+		for i := range answers {
+			answers[i] = c.begin(func() error {
+				_, err := c.ListOrders(t.Context(), c.shop.Caller, ticketing.OrderFilter{})
+				return err
+			})
+		}
+		is.Equal(c.store.inside(), 4)
+		c.store.holdNoMore()
+		c.neighbourFares(t)
+		release()
+		c.open.Wait()
+		for _, answer := range answers {
+			is.NoErr(answer.err)
+		}
+		is.Equal(len(c.refusals()), 0)
+	})
 }

@@ -113,6 +113,7 @@ import (
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/digest"
+	"github.com/floatgate/ticketing/internal/equal"
 	"github.com/floatgate/ticketing/internal/seal"
 )
 
@@ -128,7 +129,10 @@ type Service struct {
 	unknownKeys *unknownKeys
 	knownKeys   knownKeys
 	reads       atomic.Int64 // that run: see manyReads
-	cache       *readCache   // nil in a bound service
+	pages       atomic.Int64 // of orders that are read
+	orderPages  equal.Reads[orderPage, Caller, Page[Order]]
+	sharesPages bool
+	cache       *readCache // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
 	brandingVersions recentVersions
 	floats           lowFloatCache
