@@ -41,6 +41,9 @@ type OrderSearch struct {
 	OrderFilter
 
 	Email string // of the buyer, in any case; empty: of any buyer
+	// EmailPrefix is the beginning of the buyer's email, in any case, instead of a whole one. It may be that of at most
+	// [MaxPrefixBuyers] buyers. Empty: of any buyer.
+	EmailPrefix string
 	// From and To are a period: orders that were confirmed at or after From and before To. A zero time is no bound.
 	From, To time.Time
 }
@@ -81,7 +84,8 @@ func (o Operator) GetOrder(ctx context.Context, id uuid.UUID) (OrderDetail, erro
 // With an email it finds the orders in an index, and searches those that the index lacks: orders whose facts are not
 // dispatched, and orders from before an upgrade until [Service.Run] has indexed them. The cursor is bound to the
 // company and to every filter, so a cursor of another search is INVALID_CURSOR. A malformed email, limit or status is
-// INVALID_REQUEST, and so is a To that is not later than From.
+// INVALID_REQUEST, and so is a To that is not later than From, an EmailPrefix beside an Email, and one of too many
+// buyers.
 //
 // The orders of a period are found by the times of the FLOAT entries, with a few reads however many orders there are.
 func (o Operator) ListOrders(
@@ -95,7 +99,7 @@ func (o Operator) ListOrders(
 	search.check(&v)
 	// The scope differs from that of the public listing: a cursor of one is invalid in the other.
 	list, err := openListing(byNumber(func(o driver.Order) int64 { return o.Number }), search.PageParams, v,
-		"company-orders", companyID.String(), search.EventID.String(), joined(search.Statuses), search.Email,
+		"company-orders", companyID.String(), search.EventID.String(), joined(search.Statuses), search.buyers(),
 		periodScope(search.From, search.To))
 	if err != nil {
 		return Page[OrderDetail]{}, err
@@ -111,7 +115,7 @@ func (o Operator) ListOrders(
 			if err := search.bound(ctx, tx, &query); err != nil {
 				return err
 			}
-			records, err := searchOrders(ctx, tx, query)
+			records, err := search.find(ctx, tx, query)
 			if err != nil {
 				return err
 			}

@@ -55,7 +55,7 @@ func (o Operator) ExportOrders(
 	search.check(&v)
 	list, err := openListing(byNumber(func(o driver.Order) int64 { return o.Number }),
 		PageParams{Cursor: search.Cursor}, v, "exported-orders", companyID.String(), search.EventID.String(),
-		joined(search.Statuses), search.Email, periodScope(search.From, search.To))
+		joined(search.Statuses), search.buyers(), periodScope(search.From, search.To))
 	if err != nil {
 		return Page[ExportedOrder]{}, err
 	}
@@ -71,7 +71,7 @@ func (o Operator) ExportOrders(
 			if err := search.bound(ctx, tx, &query); err != nil {
 				return err
 			}
-			records, err := searchOrders(ctx, tx, query)
+			records, err := search.find(ctx, tx, query)
 			if err != nil {
 				return err
 			}
@@ -157,10 +157,14 @@ func (o Operator) RecordOrderExport(ctx context.Context, companyID uuid.UUID, se
 	return o.recordExport(ctx, permission, companyID, "order", search.exported())
 }
 
-// check checks a search, and changes it to what is compared: its statuses sorted, its email in lower case.
+// check checks a search, and changes it to what is compared: its statuses sorted, its emails in lower case.
 func (s *OrderSearch) check(v *violations) {
 	s.Statuses = s.statuses(v)
 	s.Email = email(v, "email", s.Email, maxBuyerEmail)
+	s.EmailPrefix = strings.ToLower(trimmedText(v, "emailPrefix", s.EmailPrefix, maxBuyerEmail, false))
+	if s.Email != "" && s.EmailPrefix != "" {
+		v.add("emailPrefix", "must not be sent beside email")
+	}
 	checkNamedPeriod(v, "from", &s.From, "to", &s.To)
 }
 
@@ -169,6 +173,9 @@ func (s *OrderSearch) exported() map[string]any {
 	kept := map[string]any{}
 	if s.Email != "" {
 		kept["email"] = "an address"
+	}
+	if s.EmailPrefix != "" {
+		kept["emailPrefix"] = "an address"
 	}
 	if s.EventID != uuid.Nil {
 		kept["event"] = s.EventID

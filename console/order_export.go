@@ -20,7 +20,7 @@ func orderExport() export {
 			"id", "status", "confirmedAt", "eventId", "event", "email", "fullname", "phone", "tickets", "tiers", "admitted",
 			"gross", "commission", "endedAt", "reason", "restocked",
 		},
-		filter: withZone(orderFilters()), open: exportOrders, record: recordOrderExport,
+		filter: withZone(append(orderFilters(), prefixQuery)), open: exportOrders, record: recordOrderExport,
 	}
 }
 

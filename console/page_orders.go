@@ -24,7 +24,7 @@ func orderPages() []page {
 			group: groupSelling,
 			path:  ordersPath, scope: scopeCompany, title: "Orders", nav: "Orders", icon: "ticket", permissions: read,
 			template: "orders.html", load: loadOrders,
-			query: append([]string{"cursor", "q", eventNameQuery}, withZone(orderFilters())...),
+			query: append([]string{"cursor", "q", eventNameQuery, prefixQuery}, withZone(orderFilters())...),
 			live:  []ticketing.WatchTopic{ticketing.WatchMoney, ticketing.WatchAudit},
 		},
 		{
@@ -33,6 +33,10 @@ func orderPages() []page {
 		},
 	}
 }
+
+// prefixQuery is the member of the query of /api/v2 with the beginning of a buyer's email. The page offers the buyers
+// that fit instead.
+const prefixQuery = "emailPrefix"
 
 // orderFilters returns the members of the query that select orders.
 func orderFilters() []string { return []string{"event", "status", "email", "since", "until"} }
@@ -73,7 +77,7 @@ type orderList struct {
 
 // orderSearch reads the query of the list.
 func orderSearch(c *call) (search ticketing.OrderSearch, err error) {
-	search.Email = strings.TrimSpace(c.query("email"))
+	search.Email, search.EmailPrefix = strings.TrimSpace(c.query("email")), strings.TrimSpace(c.query(prefixQuery))
 	if status := c.query("status"); status != "" {
 		search.Statuses = []ticketing.OrderStatus{ticketing.OrderStatus(status)}
 	}
@@ -94,6 +98,9 @@ func loadOrders(ctx context.Context, c *call) (view, error) {
 	}
 	if c.exchange.api && c.query(eventNameQuery) != "" {
 		return view{}, invalid(eventNameQuery + ": is not a known query parameter")
+	}
+	if !c.exchange.api && search.EmailPrefix != "" {
+		return view{}, invalid(prefixQuery + ": is not a known query parameter")
 	}
 	search.PageParams = c.paging()
 	var found ticketing.Page[ticketing.OrderDetail]

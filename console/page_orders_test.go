@@ -257,7 +257,7 @@ func TestOrdersAndEventsLeadToEachOther(t *testing.T) {
 }
 
 // TestOrdersAreFoundByTheBeginningOfAnEmail holds that the beginning of an email leads to the orders of the buyers that
-// it fits, and keeps the other filters, and that a program has to send a whole one.
+// it fits, and keeps the other filters, and that a program gets their orders.
 func TestOrdersAreFoundByTheBeginningOfAnEmail(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newShop(t)
@@ -278,7 +278,16 @@ func TestOrdersAreFoundByTheBeginningOfAnEmail(t *testing.T) {
 			ok.Equal(listed, slices.Contains(strings.Fields(want), email)) // text, email
 		}
 	}
+	// A program gets the orders of all of them.
 	ok.Equal(s.get(t, viewer, "/api/v2"+orders+"?email=ngozi").StatusCode, http.StatusBadRequest)
+	listed := s.get(t, viewer, "/api/v2"+orders+"?emailPrefix=NGOZI&status=CONFIRMED")
+	ok.Equal(listed.StatusCode, http.StatusOK)
+	ok.True(strings.Contains(listed.text, `"ngozi@example.com"`) && strings.Contains(listed.text, `"ngozi@example.com.ng"`))
+	ok.True(!listed.has("nneka"))
+	ok.Equal(len(readCSV(t, s.postJSON(t, viewer, orders+"/export", `{"emailPrefix":"ngozi"}`))), 1+2)
+	for _, path := range []string{orders + "?emailPrefix=n", "/api/v2" + orders + "?emailPrefix=n&email=nneka@example.com"} {
+		ok.Equal(s.get(t, viewer, path).StatusCode, http.StatusBadRequest) // path
+	}
 	_, err := s.staff.EraseBuyer(t.Context(), s.company, "nneka@example.com")
 	ok.NoErr(err)
 	ok.True(!s.get(t, viewer, orders+"?email=e").has("Buyers whose email begins with"))
