@@ -7,7 +7,7 @@ import (
 )
 
 // Reads are the reads that run, by what they ask for. Only one of a key runs at a time: the calls that come meanwhile
-// share the next one. So no call is told less than what was committed when it came. The zero value is ready for use, by
+// share the next one. So no call returns less than what was committed when it came. The zero value is ready for use, by
 // multiple goroutines.
 //
 // The lock mu makes it true: a call joins a read only before the read has begun.
