@@ -87,7 +87,7 @@ const (
 // INVALID_REQUEST.
 func (a Accounts) RecordExport(ctx context.Context, userID uuid.UUID, list ExportedList) error {
 	if list != ExportedSessions && list != ExportedPasskeys {
-		return Invalid(Violation{Message: "list: must be one of a person"})
+		return Invalid(Violation{Message: "list: must be session or passkey"})
 	}
 	return a.update(ctx, func(ctx context.Context, tx driver.Tx, at time.Time) error {
 		return a.as(userID).audit(ctx, tx, at, string(list)+".export", uuid.Nil, about("user", userID), changes{})

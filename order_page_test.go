@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -147,6 +149,8 @@ func TestEqualPagesShareARead(t *testing.T) {
 			counted.hold(10)
 			var together sync.WaitGroup
 			var asked atomic.Int64
+			var mu sync.Mutex
+			var pages []ticketing.Page[ticketing.Order]
 			for name, read := range reads {
 				for range each {
 					together.Go(func() {
@@ -162,10 +166,22 @@ func TestEqualPagesShareARead(t *testing.T) {
 							got.page.Items[i].Lines[0].Title = "changed"
 							*got.page.Items[i].Branding.EmailFooter = "changed"
 						}
+						mu.Lock()
+						defer mu.Unlock()
+						pages = append(pages, got.page)
 					})
 				}
 			}
 			together.Wait()
+			of := make(map[uintptr]int) // the page that has what is there
+			for i, page := range pages {
+				for place := range placesIn(reflect.ValueOf(page)) {
+					if other, shared := of[place]; shared && other != i {
+						t.Fatal("two calls have a part of their results in common")
+					}
+					of[place] = i
+				}
+			}
 			if counted.pages.Load()-before < asked.Load() {
 				break
 			}
@@ -174,4 +190,35 @@ func TestEqualPagesShareARead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// placesIn yields the address of all that a value points to, however deep.
+func placesIn(value reflect.Value) iter.Seq[uintptr] {
+	return func(yield func(uintptr) bool) { yieldPlaces(value, yield) }
+}
+
+func yieldPlaces(value reflect.Value, yield func(uintptr) bool) bool {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if value.IsNil() || value.Type() == reflect.TypeFor[*time.Location]() {
+			return true
+		}
+		return yield(value.Pointer()) && yieldPlaces(value.Elem(), yield)
+	case reflect.Slice:
+		if value.Len() > 0 && !yield(value.Pointer()) {
+			return false
+		}
+		for i := range value.Len() {
+			if !yieldPlaces(value.Index(i), yield) {
+				return false
+			}
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if !yieldPlaces(value.Field(i), yield) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -35,11 +35,13 @@ func (s *OrderSearch) find(ctx context.Context, tx driver.ReadTx, query driver.O
 	if err != nil {
 		return nil, err
 	}
-	if len(buyers) > MaxPrefixBuyers {
+	// A file that has begun goes on with the first buyers if another one comes meanwhile.
+	if len(buyers) > MaxPrefixBuyers && query.After == 0 {
 		return nil, Invalid(Violation{
 			Message: fmt.Sprintf("emailPrefix: is the beginning of more than %d emails; send more of it", MaxPrefixBuyers),
 		})
 	}
+	buyers = buyers[:min(len(buyers), MaxPrefixBuyers)]
 	float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(query.CompanyID)[:1]))
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
-	"github.com/floatgate/ticketing/internal/equal"
+	"github.com/floatgate/ticketing/internal/coalesce"
 )
 
 // errOrderNotFound also hides the orders of other companies: they appear absent (section 7).
@@ -131,18 +131,21 @@ func (s *Service) readOrderPage(
 	defer s.pages.Add(-1)
 	if s.pages.Add(1) <= manyReads || !s.sharesPages {
 		page, held, err := read(func() []Caller { return []Caller{caller} })
-		if err = equal.ErrorOf(err, held, 0); err != nil {
+		if err = coalesce.ErrorOf(err, held, 0); err != nil {
 			return Page[Order]{}, err
 		}
 		return page, nil
 	}
-	page, own, err := s.orderPages.Do(ctx, orderPage{
+	page, leads, err := s.orderPages.Do(ctx, orderPage{
 		query.CompanyID, query.EventID, joined(query.Statuses), query.After, query.Limit,
 	}, caller, read)
-	if err == nil && !own {
+	if err == nil && !leads {
 		err = onSlot(func() (lines int, err error) { return linesOn(page), nil })
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("ticketing: %s: %w", operationListOrders, err)
+		}
 		return Page[Order]{}, err
 	}
 	return copyOrders(page), nil

@@ -112,8 +112,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/coalesce"
 	"github.com/floatgate/ticketing/internal/digest"
-	"github.com/floatgate/ticketing/internal/equal"
 	"github.com/floatgate/ticketing/internal/seal"
 )
 
@@ -130,7 +130,7 @@ type Service struct {
 	knownKeys   knownKeys
 	reads       atomic.Int64 // that run: see manyReads
 	pages       atomic.Int64 // of orders that are read
-	orderPages  equal.Reads[orderPage, Caller, Page[Order]]
+	orderPages  coalesce.Reads[orderPage, Caller, Page[Order]]
 	sharesPages bool
 	cache       *readCache // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.

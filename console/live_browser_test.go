@@ -169,6 +169,63 @@ func TestOpenQuestionStaysAsItIs(t *testing.T) {
 	p.IsClean()
 }
 
+// TestQuestionThatIsOpenedDuringARefreshStaysAsItIs opens the question before an approval while the response of a
+// refresh is on its way, before and after its headers: the list stays as it is until the question is closed.
+func TestQuestionThatIsOpenedDuringARefreshStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	for name, held := range map[string]string{
+		"before its headers": `window.fetch = async (...all) => { const r = await fetched(...all); await hold(); return r }`,
+		"before its body": `window.fetch = async (...all) => {
+			const r = await fetched(...all), text = r.text.bind(r)
+			r.text = async () => { await hold(); return text() }
+			return r
+		}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ok, s := is.New(t), newShop(t)
+			request := func(company uuid.UUID) {
+				t.Helper()
+				s.books.Clock.Advance(time.Minute)
+				_, err := s.staff.SetBankAccount(t.Context(), company, ticketing.BankAccountParams{
+					Bank: "Zuma Bank", AccountNumber: "0123456789", AccountName: "Adire Concerts Ltd",
+				})
+				ok.NoErr(err)
+				_, err = s.staff.RequestSettlement(t.Context(), company)
+				ok.NoErr(err)
+			}
+			s.sell(t)
+			event := s.neighbor.Event(t)
+			s.neighbor.Inventory(t, event.ID, "VIP", 150_00, 10)
+			s.neighbor.Sell(t, event.ID, "VIP", 1)
+			request(s.company)
+			p := s.open(t, browsertest.New(t), chief, "/platform/settlements", browsertest.Desktop)
+			p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+			const question = `document.querySelector("[action$='/approve']").closest("details")`
+			const rows = `document.querySelectorAll("tr[id^=settlement]").length`
+			p.Text(`(() => {
+				const fetched = window.fetch.bind(window)
+				const hold = () => new Promise((go) => { window.go = go })
+				` + held + `
+				const { ajax } = htmx
+				htmx.ajax = (...all) => ajax.apply(htmx, all).finally(() => { window.finished = true })
+			})()`)
+			request(s.other)
+			p.Wait(`window.go !== undefined`)
+			p.Text(`(() => { ` + question + `.open = true; go() })()`)
+			p.Wait(`window.finished === true`)
+			ok.Equal(p.Text(rows+` + ""`), "1")
+			ok.Equal(p.Text(question+`.open + ""`), "true")
+			p.Text(`(() => { ` + question + `.open = false })()`)
+			p.Wait(`(window.go?.(), ` + rows + ` === 2)`)
+			p.IsClean()
+		})
+	}
+}
+
 // TestOpenDecisionStaysAsItIs requests a settlement of another company while staff read the question before they
 // approve one: the list stays as it is, so that the button keeps its place, until they close the question.
 func TestOpenDecisionStaysAsItIs(t *testing.T) {

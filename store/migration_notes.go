@@ -127,8 +127,8 @@ func migrationNotes(name string) MigrationNotes {
 	case "0013_audit_ids":
 		return MigrationNotes{
 			Changes: "Adds an index of the ids of the audit log.",
-			Takes: "On the order of a second for each million entries of the audit log. What operators do waits. Sales go on; " +
-				"with SQLite they wait.",
+			Takes: "On the order of a second for each million entries of the audit log. What operators do and sign-ins wait. " +
+				"Sales go on, but for those of a company whose money is moved meanwhile; with SQLite they wait.",
 			Blocks: []TableLock{{"ticketing_audit_entries", false}},
 			Older:  unaffected,
 		}

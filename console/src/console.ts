@@ -137,6 +137,14 @@ interface Exchange {
   ctx: { request: { action: string }; response: { raw: Response }; sourceElement: Element };
 }
 
+// Nor does a response that was arriving when the question was opened change it.
+document.addEventListener("htmx:before:swap", (event) => {
+  if ((event as CustomEvent<Exchange>).detail.ctx.sourceElement.id === "live" && answering()) {
+    event.preventDefault();
+    stale = true;
+  }
+});
+
 // The stream of a page says that something changed. The page then fetches its live part again, one time at a time.
 let fetching = false;
 let stale = false;
@@ -173,6 +181,12 @@ document.addEventListener("toggle", () => {
 declare const htmx: { ajax(verb: string, path: string, options: Record<string, unknown>): Promise<void> };
 
 document.addEventListener("DOMContentLoaded", () => {
+  // Also a page that was cut off is shown now, and a field that was not shown yet did not get the focus.
+  document.documentElement.dataset.parsed = "";
+  if (document.activeElement === document.body) {
+    document.querySelector<HTMLElement>("[autofocus]")?.focus();
+  }
+
   // The link page: the secret is after the # of the address. It goes into the form, and out of the address.
   const token = document.querySelector<HTMLInputElement>("#token");
   if (token && location.hash.length > 1) {

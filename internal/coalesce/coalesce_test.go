@@ -1,4 +1,4 @@
-package equal_test
+package coalesce_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"github.com/floatgate/ticketing/internal/equal"
+	"github.com/floatgate/ticketing/internal/coalesce"
 )
 
 // errRefused is an error of a caller.
@@ -48,7 +48,7 @@ func TestCallsThatComeMeanwhileShareTheNextRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		var reads equal.Reads[string, string, int]
+		reads := coalesce.Reads[string, string, int]{Patience: time.Minute}
 		var made counter
 		began := time.Now()
 		var calls sync.WaitGroup
@@ -89,7 +89,7 @@ func TestCallerWhoGivesUpLeavesTheReadToOthers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				is := is.New(t)
-				var reads equal.Reads[string, string, int]
+				reads := coalesce.Reads[string, string, int]{Patience: time.Minute}
 				var made counter
 				var calls sync.WaitGroup
 				calls.Go(func() { _, _, _ = reads.Do(t.Context(), "a", "first", made.read) })
@@ -119,7 +119,7 @@ func TestCallerWhoGivesUpLeavesTheReadToOthers(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			is := is.New(t)
-			var reads equal.Reads[string, string, int]
+			reads := coalesce.Reads[string, string, int]{Patience: time.Minute}
 			var made counter
 			var calls sync.WaitGroup
 			calls.Go(func() { _, _, _ = reads.Do(t.Context(), "a", "first", made.read) })
@@ -143,15 +143,78 @@ func TestCallerWhoGivesUpLeavesTheReadToOthers(t *testing.T) {
 	})
 }
 
+// TestCallThatCannotBeginFailsAlone checks that an error before a read has begun, such as that no slot is free, is that
+// of one call: those that wait for its read ask again.
+func TestCallThatCannotBeginFailsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		reads := coalesce.Reads[string, string, int]{Patience: time.Minute}
+		var made counter
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			_, _, err := reads.Do(t.Context(), "a", "first", func(func() []string) (int, []error, error) {
+				time.Sleep(time.Second)
+				return 0, nil, errRefused
+			})
+			is.True(errors.Is(err, errRefused))
+		})
+		synctest.Wait()
+		calls.Go(func() {
+			number, leads, err := reads.Do(t.Context(), "a", "second", made.read)
+			is.NoErr(err)
+			is.True(leads)
+			is.Equal(number, 1)
+		})
+		calls.Wait()
+	})
+}
+
+// TestReadThatHangsDelaysOthersForTheirPatience checks that calls wait for the read of another for their patience only:
+// both the one that leads the next read, and one that shares a read.
+func TestReadThatHangsDelaysOthersForTheirPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reads := coalesce.Reads[string, string, int]{Patience: 2 * time.Second}
+		var made counter
+		var calls sync.WaitGroup
+		hangs := make(chan struct{})
+		hang := func(begin func() []string) (int, []error, error) {
+			begin()
+			<-hangs
+			return 0, nil, nil
+		}
+		call := func(caller string, fn func(func() []string) (int, []error, error), took time.Duration) {
+			began := time.Now()
+			calls.Go(func() {
+				_, _, err := reads.Do(t.Context(), "a", caller, fn)
+				if err != nil || time.Since(began) != took {
+					t.Errorf("%s: %v after %v, want it after %v", caller, err, time.Since(began), took)
+				}
+			})
+			synctest.Wait()
+		}
+		call("first", hang, 10*time.Second)
+		call("second", made.read, 3*time.Second) // It waits, and reads for a second.
+		time.Sleep(5 * time.Second)
+		call("third", hang, 5*time.Second)
+		time.Sleep(2 * time.Second)
+		call("fourth", made.read, 3*time.Second) // So does the next one.
+		time.Sleep(3 * time.Second)
+		close(hangs)
+		calls.Wait()
+	})
+}
+
 // TestFullReadLeavesCallsToThemselves checks that a read has at most MaxCalls calls, and that the next one reads alone.
 func TestFullReadLeavesCallsToThemselves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		var reads equal.Reads[string, string, int]
+		reads := coalesce.Reads[string, string, int]{Patience: time.Minute}
 		var made counter
 		var calls sync.WaitGroup
-		for range equal.MaxCalls + 3 {
+		for range coalesce.MaxCalls + 3 {
 			calls.Go(func() {
 				_, _, err := reads.Do(t.Context(), "a", "", made.read)
 				is.NoErr(err)
@@ -163,6 +226,6 @@ func TestFullReadLeavesCallsToThemselves(t *testing.T) {
 		for _, callers := range made.shared {
 			sizes = append(sizes, len(callers))
 		}
-		is.Equal(sizes, []int{1, 1, 1, equal.MaxCalls})
+		is.Equal(sizes, []int{1, 1, 1, coalesce.MaxCalls})
 	})
 }

@@ -1,17 +1,21 @@
-// Package equal lets calls that ask for the same share one read.
-package equal
+// Package coalesce lets calls that ask for the same share one read.
+package coalesce
 
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Reads are the reads that run, by what they ask for. Only one of a key runs at a time: the calls that come meanwhile
-// share the next one. So no call returns less than what was committed when it came. The zero value is ready for use, by
+// share the next one. So no call returns less than what was committed when it came. It is safe for concurrent use by
 // multiple goroutines.
 //
-// The lock mu makes it true: a call joins a read only before the read has begun.
+// The lock mu guarantees it: a call joins a read only before the read has begun.
 type Reads[K comparable, C, R any] struct {
+	// Patience is the longest that a call waits for the reads of others. Then it makes its own. It must be positive.
+	Patience time.Duration
+
 	mu   sync.Mutex
 	keys map[K]*ofKey[C, R]
 }
@@ -22,49 +26,60 @@ type ofKey[C, R any] struct{ running, next *read[C, R] }
 // read is a read that calls share. Its first call makes it, in its own goroutine and context.
 type read[C, R any] struct {
 	callers []C // under the lock until it has begun
+	begun   bool
 	ended   chan struct{}
 
 	// The outcome, which is not changed once ended is closed.
 	result R
 	each   []error // of each caller; nil: of none
 	err    error   // fails all of them
-	left   bool    // The first call has given up: the others ask again.
+	// The first call has given up, or could not begin: the others ask again.
+	abandoned bool
 }
 
-// MaxCalls is how many calls share one read at most. A further call makes a read of its own.
+// MaxCalls is how many calls share one read at most. One more makes a read of its own.
 const MaxCalls = 128
 
-// Do returns the result of a read that may be another call's. It runs run if no other call does. run calls begin in
-// its transaction, as often as this runs, for the callers that share the read, and returns an error for each of them, or
-// none. own reports whether this call ran it. Others may have the result, so nobody changes it.
+// Do returns the result of a read that may be another call's. It runs fn if no other call does. fn calls begin in its
+// transaction, as often as this runs, for the callers that share the read, and returns an error for each of them, or
+// none. leads reports whether this call ran it. Others may have the result, so nobody changes it.
+//
+// An error of fn before it called begin is that of this call alone, such as that no slot was free.
 func (s *Reads[K, C, R]) Do(
-	ctx context.Context, key K, caller C, run func(begin func() []C) (result R, each []error, err error),
-) (result R, own bool, err error) {
+	ctx context.Context, key K, caller C, fn func(begin func() []C) (result R, each []error, err error),
+) (result R, leads bool, err error) {
+	alone := func() (R, bool, error) {
+		result, each, err := fn(func() []C { return []C{caller} })
+		return result, true, ErrorOf(err, each, 0)
+	}
+	patience := time.NewTimer(s.Patience)
+	defer patience.Stop()
 	for {
 		r, place, before := s.join(key, caller)
-		switch {
-		case r == nil:
-			result, each, err := run(func() []C { return []C{caller} })
-			return result, true, ErrorOf(err, each, 0)
-		case place == 0:
+		if r == nil {
+			return alone()
+		}
+		if place == 0 {
 			if before != nil {
 				select {
 				case <-before.ended:
+				case <-patience.C:
 				case <-ctx.Done():
 				}
 			}
-			s.lead(ctx, key, r, run)
-		default:
-			select {
-			case <-r.ended:
-			case <-ctx.Done():
-				return result, false, ctx.Err()
-			}
-			if r.left {
-				continue
-			}
+			s.lead(ctx, key, r, fn)
+			return r.result, true, ErrorOf(r.err, r.each, 0)
 		}
-		return r.result, place == 0, ErrorOf(r.err, r.each, place)
+		select {
+		case <-r.ended:
+		case <-patience.C:
+			return alone()
+		case <-ctx.Done():
+			return result, false, ctx.Err()
+		}
+		if !r.abandoned {
+			return r.result, false, ErrorOf(r.err, r.each, place)
+		}
 	}
 }
 
@@ -103,36 +118,40 @@ func (s *Reads[K, C, R]) join(key K, caller C) (r *read[C, R], place int, before
 
 // lead runs a read for all its calls.
 func (s *Reads[K, C, R]) lead(
-	ctx context.Context, key K, r *read[C, R], run func(begin func() []C) (R, []error, error),
+	ctx context.Context, key K, r *read[C, R], fn func(begin func() []C) (R, []error, error),
 ) {
-	r.left = true // if it panics
+	r.abandoned = true // if it panics
 	defer func() {
-		s.end(key, r)
+		s.remove(key, r)
 		close(r.ended)
 	}()
 	if r.err = ctx.Err(); r.err != nil {
 		return
 	}
-	r.result, r.each, r.err = run(func() []C { return s.begin(key, r) })
+	r.result, r.each, r.err = fn(func() []C { return s.begin(key, r) })
 	// An error may be that of the first call's context.
-	r.left = r.err != nil && ctx.Err() != nil
+	r.abandoned = r.err != nil && (ctx.Err() != nil || !r.begun)
 }
 
 // begin ends the time in which calls join a read, and returns their callers.
 func (s *Reads[K, C, R]) begin(key K, r *read[C, R]) []C {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.keys[key]; of.next == r {
+	if of := s.keys[key]; of != nil && of.next == r {
 		of.running, of.next = r, nil
 	}
+	r.begun = true
 	return r.callers
 }
 
-// end removes a read.
-func (s *Reads[K, C, R]) end(key K, r *read[C, R]) {
+// remove removes a read.
+func (s *Reads[K, C, R]) remove(key K, r *read[C, R]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.keys[key]
+	if of == nil {
+		return // A later read did not wait for this one, and was the last.
+	}
 	if of.running == r {
 		of.running = nil
 	}
