@@ -195,7 +195,8 @@ func (s *Service) readAuthorised(
 }
 
 // readForAll runs fn, for reading, in a transaction that also reads the authority of the provisional callers, in one
-// message where the store can. It returns what that says of each caller. An error of fn is that of the store: fn refuses nobody.
+// message where the store can. It returns what that says of each caller. An error of fn is that of the store: fn
+// refuses nobody.
 func (s *Service) readForAll(
 	ctx context.Context, begin func() []Caller, fn func(context.Context, driver.ReadTx) error,
 ) (held []error, err error) {

@@ -51,17 +51,17 @@ type Found struct {
 	ID *uuid.UUID `json:"id"`
 	// Title is the name of a company, a key or a person, the title of an event or a ticket, the event's title of an ORDER,
 	// the URL of an endpoint, the type of a delivery, the value and unit of a RATE, the reference of a FUNDING, the wallet
-	// and the sequence of a MOVEMENT such as "FLOAT 17", or the action of an AUDIT_ENTRY. It is empty for a SETTLEMENT, and
-	// for a BUYER without a name.
+	// and the sequence of a MOVEMENT such as "FLOAT 17", or the action of an AUDIT_ENTRY. It is empty for a SETTLEMENT,
+	// and for a BUYER without a name.
 	Title string  `json:"title"`
 	Email *string `json:"email"` // of a person, and of the buyer of an ORDER; nil: it has none
-	// Status is the status of the record, the role of a person, or the kind of a MOVEMENT. It is VALID, ADMITTED or VOID for
-	// an ADMISSION, and nil for what has no status.
+	// Status is the status of the record, the role of a person, or the kind of a MOVEMENT. It is VALID, ADMITTED or VOID
+	// for an ADMISSION, and nil for what has no status.
 	Status    *string    `json:"status"`
 	OrderID   *uuid.UUID `json:"orderId"`   // of an ADMISSION; else nil
 	Reference *string    `json:"reference"` // of a MOVEMENT, as in [LedgerEntry]; else nil
-	// Amount is the gross of an ORDER, the price of an ADMISSION, or what a FUNDING, a MOVEMENT or a SETTLEMENT moved; else
-	// nil.
+	// Amount is the gross of an ORDER, the price of an ADMISSION, or what a FUNDING, a MOVEMENT or a SETTLEMENT moved;
+	// else nil.
 	Amount *money.Amount `json:"amount"`
 	At     Time          `json:"at"` // when it was made: an ADMISSION when it was sold
 }

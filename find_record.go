@@ -401,7 +401,8 @@ func (f *finder) movement(ctx context.Context, text string) error {
 	}
 	wallet := driver.WalletRef{CompanyID: f.companyID, Wallet: ledger.Wallet(words[0])}
 	sequence, err := strconv.ParseInt(words[1], 10, 64)
-	if err != nil || sequence < 1 || strconv.FormatInt(sequence, 10) != words[1] || !slices.Contains(driver.WalletRefs(f.companyID), wallet) {
+	if err != nil || sequence < 1 || strconv.FormatInt(sequence, 10) != words[1] ||
+		!slices.Contains(driver.WalletRefs(f.companyID), wallet) {
 		return nil //nolint:nilerr // The text is not the name of a movement.
 	}
 	entry, err := firstRecord(f.tx.Entries(ctx, []driver.EntryRef{{WalletRef: wallet, Sequence: sequence}}))

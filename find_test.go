@@ -199,7 +199,9 @@ func TestFindAMovement(t *testing.T) {
 		want := movements.Items[0]
 		is.Equal(want.Kind, ledger.CheckoutDebit)
 		number := strconv.FormatInt(want.Sequence, 10)
-		for _, text := range []string{"FLOAT " + number, " float\u00a0" + number, "Float No. " + number, "FLOAT no " + number} {
+		for _, text := range []string{
+			"FLOAT " + number, " float\u00a0" + number, "Float No. " + number, "FLOAT no " + number,
+		} {
 			found := find(own.company, text, all...)
 			is.Equal(len(found), 1) // text
 			is.Equal([]any{found[0].Kind, found[0].Title, *found[0].Status, *found[0].Reference, *found[0].Amount, found[0].At},

@@ -23,8 +23,8 @@ import (
 // Each call of a group is decided separately, on the state that the earlier calls leave. A refused call changes nothing
 // and does not affect the others. No result is returned before the group commits.
 //
-// On PostgreSQL the reads of orders and quotes are grouped, too, while more than eight reads run. With every store calls
-// for the same page of orders share a read, while more than eight pages are read. That is no group: OnGroup is not
+// On PostgreSQL the reads of orders and quotes are grouped, too, while more than eight reads run. With every store,
+// calls for the same page of orders share a read while more than eight pages are read. That is no group: OnGroup is not
 // called, and the trace of the call that reads has the statements.
 type Grouping struct {
 	// Off runs every call in a transaction of its own.

@@ -73,6 +73,7 @@ func (l ExportedList) permission(platform bool) (Permission, bool) {
 		return PermissionSettlementRead, true
 	case ExportedCompanies, ExportedStaff, ExportedCategories, ExportedCases, ExportedDeadLetters:
 		return PermissionTenantRead, platform
+	case ExportedSessions, ExportedPasskeys: // See [Accounts.RecordExport].
 	}
 	return "", false
 }

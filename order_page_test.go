@@ -61,9 +61,9 @@ func (c countedPages) ListOrders(ctx context.Context, query driver.OrderQuery) (
 	return c.ReadTx.ListOrders(ctx, query)
 }
 
-// TestEqualPagesShareARead checks that calls for the same page of orders share a read, and that each caller gets what it
-// gets alone: its own copy, of its own company, with its own filter and cursor. A caller whose key was revoked, or whose
-// company was suspended, since it was identified gets nothing.
+// TestEqualPagesShareARead checks that calls for the same page of orders share a read, and that each caller gets what
+// it gets alone: its own copy, of its own company, with its own filter and cursor. A caller whose key was revoked, or
+// whose company was suspended, since it was identified gets nothing.
 func TestEqualPagesShareARead(t *testing.T) {
 	t.Parallel()
 	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
@@ -90,7 +90,8 @@ func TestEqualPagesShareARead(t *testing.T) {
 			"trusted": ticketing.TrustedCaller(shop.Company.ID, ticketing.AllGrants()...),
 		}
 		for _, of := range []*ticketingtest.Shop{shop, other} {
-			_, err := staff.UpdateBranding(t.Context(), of.Company.ID, ticketing.UpdateBrandingParams{EmailFooter: new("Thanks")})
+			params := ticketing.UpdateBrandingParams{EmailFooter: new("Thanks")}
+			_, err := staff.UpdateBranding(t.Context(), of.Company.ID, params)
 			is.NoErr(err)
 		}
 		event, second, foreign := shop.Event(t), shop.Event(t), other.Event(t)
@@ -198,7 +199,7 @@ func placesIn(value reflect.Value) iter.Seq[uintptr] {
 }
 
 func yieldPlaces(value reflect.Value, yield func(uintptr) bool) bool {
-	switch value.Kind() {
+	switch value.Kind() { //nolint:exhaustive // No other kind that orders have points to something.
 	case reflect.Pointer:
 		if value.IsNil() || value.Type() == reflect.TypeFor[*time.Location]() {
 			return true
@@ -214,8 +215,8 @@ func yieldPlaces(value reflect.Value, yield func(uintptr) bool) bool {
 			}
 		}
 	case reflect.Struct:
-		for i := range value.NumField() {
-			if !yieldPlaces(value.Field(i), yield) {
+		for _, field := range value.Fields() {
+			if !yieldPlaces(field, yield) {
 				return false
 			}
 		}

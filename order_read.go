@@ -131,7 +131,7 @@ func (s *Service) readOrderPage(
 	defer s.pages.Add(-1)
 	if s.pages.Add(1) <= manyReads || !s.sharesPages {
 		page, held, err := read(func() []Caller { return []Caller{caller} })
-		if err = coalesce.ErrorOf(err, held, 0); err != nil {
+		if err := coalesce.ErrorOf(err, held, 0); err != nil {
 			return Page[Order]{}, err
 		}
 		return page, nil

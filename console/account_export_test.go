@@ -13,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// TestQueuesAndHistoriesAreExported downloads the queues of the platform, the versions of a branding and the attempts of
+// TestQueuesAndHistoriesAreExported downloads queues of the platform, the versions of a branding and the attempts of
 // a delivery.
 func TestQueuesAndHistoriesAreExported(t *testing.T) {
 	t.Parallel()
@@ -43,7 +43,10 @@ func TestQueuesAndHistoriesAreExported(t *testing.T) {
 			who: viewer, page: "/business/{companyId}/branding", rows: 2, cells: "|'=Adire||#", action: "branding.export",
 			refused: stranger,
 		},
-		{who: viewer, page: delivery, rows: 8, cells: "Z|500|", action: "attempt.export", kept: deliveryID, refused: stranger},
+		{
+			who: viewer, page: delivery, rows: 8, cells: "Z|500|", action: "attempt.export", kept: deliveryID,
+			refused: stranger,
+		},
 		{
 			who: chief, page: "/platform/cases", rows: 1, cells: s.other.String() + "|", action: "case.export", refused: owner,
 		},

@@ -348,7 +348,9 @@ func exportEndpoints(_ context.Context, c *call) (rowPages, error) {
 
 // exportBrandings returns all versions of a company's branding, newest first.
 func exportBrandings(_ context.Context, c *call) (rowPages, error) {
-	return rowsOf(func(ctx context.Context, params ticketing.PageParams) (ticketing.Page[ticketing.BrandingVersion], error) {
+	return rowsOf(func(
+		ctx context.Context, params ticketing.PageParams,
+	) (ticketing.Page[ticketing.BrandingVersion], error) {
 		return c.operator.ListBrandings(ctx, c.companyID, params)
 	}, func(b ticketing.BrandingVersion) []string {
 		return []string{

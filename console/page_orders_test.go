@@ -282,10 +282,13 @@ func TestOrdersAreFoundByTheBeginningOfAnEmail(t *testing.T) {
 	ok.Equal(s.get(t, viewer, "/api/v2"+orders+"?email=ngozi").StatusCode, http.StatusBadRequest)
 	listed := s.get(t, viewer, "/api/v2"+orders+"?emailPrefix=NGOZI&status=CONFIRMED")
 	ok.Equal(listed.StatusCode, http.StatusOK)
-	ok.True(strings.Contains(listed.text, `"ngozi@example.com"`) && strings.Contains(listed.text, `"ngozi@example.com.ng"`))
+	ok.True(strings.Contains(listed.text, `"ngozi@example.com"`))
+	ok.True(strings.Contains(listed.text, `"ngozi@example.com.ng"`))
 	ok.True(!listed.has("nneka"))
 	ok.Equal(len(readCSV(t, s.postJSON(t, viewer, orders+"/export", `{"emailPrefix":"ngozi"}`))), 1+2)
-	for _, path := range []string{orders + "?emailPrefix=n", "/api/v2" + orders + "?emailPrefix=n&email=nneka@example.com"} {
+	for _, path := range []string{
+		orders + "?emailPrefix=n", "/api/v2" + orders + "?emailPrefix=n&email=nneka@example.com",
+	} {
 		ok.Equal(s.get(t, viewer, path).StatusCode, http.StatusBadRequest) // path
 	}
 	_, err := s.staff.EraseBuyer(t.Context(), s.company, "nneka@example.com")

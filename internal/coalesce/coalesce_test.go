@@ -125,9 +125,9 @@ func TestCallerWhoGivesUpLeavesTheReadToOthers(t *testing.T) {
 			calls.Go(func() { _, _, _ = reads.Do(t.Context(), "a", "first", made.read) })
 			synctest.Wait()
 			for _, caller := range []string{"second", "third"} { // makes the read, shares it
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
 				calls.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					defer cancel()
 					_, _, err := reads.Do(ctx, "a", caller, made.read)
 					is.True(errors.Is(err, context.DeadlineExceeded))
 				})

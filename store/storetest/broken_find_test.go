@@ -91,7 +91,7 @@ func (n newestEntry) FindAuditEntry(ctx context.Context, id uuid.UUID) (driver.A
 	if err != nil || found.ID == uuid.Nil {
 		return found, err
 	}
-	all, err := n.ReadTx.ListAudit(ctx, driver.AuditQuery{Limit: 1})
+	all, err := n.ListAudit(ctx, driver.AuditQuery{Limit: 1})
 	if err != nil || len(all) == 0 {
 		return driver.AuditEntry{}, err
 	}
