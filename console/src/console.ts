@@ -180,9 +180,13 @@ document.addEventListener("toggle", () => {
 
 declare const htmx: { ajax(verb: string, path: string, options: Record<string, unknown>): Promise<void> };
 
+// What has arrived of a page is shown a second later as it is: the connection is slow, or was cut.
+setTimeout(() => {
+  document.documentElement.dataset.late = "";
+}, 1000);
+
 document.addEventListener("DOMContentLoaded", () => {
-  // Also a page that was cut off is shown now, and a field that was not shown yet did not get the focus.
-  document.documentElement.dataset.parsed = "";
+  // A field that was not shown yet did not get the focus.
   if (document.activeElement === document.body) {
     document.querySelector<HTMLElement>("[autofocus]")?.focus();
   }

@@ -1,0 +1,99 @@
+package console_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/browsertest"
+)
+
+// slowly serves the pages of a handler in two parts, the second of them when rest is closed. The first ends with a text.
+type slowly struct {
+	http.Handler
+
+	path, until string
+	rest        chan struct{}
+	cut         bool // The second part never arrives.
+}
+
+func (s *slowly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != s.path {
+		s.Handler.ServeHTTP(w, r)
+		return
+	}
+	r.Header.Del("Accept-Encoding")
+	whole := httptest.NewRecorder()
+	s.Handler.ServeHTTP(whole, r)
+	for name, values := range whole.Header() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(whole.Body.Len()))
+	w.WriteHeader(whole.Code)
+	first, second, _ := bytes.Cut(whole.Body.Bytes(), []byte(s.until))
+	_, _ = w.Write(append(first, s.until...))
+	_ = http.NewResponseController(w).Flush()
+	<-s.rest
+	if s.cut {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(second)
+}
+
+// TestBarIsShownFirstAndTheRestWhole opens pages of which half has arrived: the bar at the top is shown, and the
+// navigation and the content are not, until all of it has arrived. What was cut off is shown, too. A field that gets the
+// focus has it then.
+func TestBarIsShownFirstAndTheRestWhole(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	const visible = `document.querySelector("main")?.checkVisibility() + ""`
+	for _, page := range []struct {
+		name, path, until string
+		cut               bool
+		focus             string // the field that has the focus at last; empty: none
+	}{
+		{name: "list", path: "/members", until: "</thead>"},
+		{name: "cut list", path: "/members", until: "</thead>", cut: true},
+		{name: "sign-in", path: "/sign-in", until: "</form>", focus: "email"},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			t.Parallel()
+			ok, s := is.New(t), newShop(t)
+			path := page.path
+			if page.focus == "" {
+				path = "/business/" + s.company.String() + page.path
+			}
+			held := &slowly{Handler: s.handler, path: path, until: page.until, rest: make(chan struct{}), cut: page.cut}
+			s.server.Config.Handler = held
+			p := s.open(t, browsertest.New(t), owner, "/account", browsertest.Desktop)
+			if page.focus != "" {
+				p.Text(`(() => { document.querySelector("[action='/account/sign-out'] button").click() })()`)
+			} else {
+				p.Text(`(() => { setTimeout(() => location.assign("` + path + `")) })()`)
+			}
+			p.Wait(`location.pathname === "` + path + `" && document.querySelector("main") !== null`)
+			if page.cut { // It may be shown already.
+				close(held.rest)
+				p.Wait(visible + ` === "true"`)
+				return
+			}
+			ok.Equal(p.Text(`(() => {
+				delete document.documentElement.dataset.late
+				return document.querySelector(".brand").checkVisibility() + " " + document.querySelector("main").checkVisibility()
+			})()`), "true false")
+			close(held.rest)
+			p.Wait(visible + ` === "true"`)
+			if page.focus != "" {
+				p.Wait(`document.activeElement.name === "` + page.focus + `"`)
+			} else {
+				ok.Equal(p.Text(`document.querySelector(".menu").checkVisibility() + ""`), "true")
+			}
+		})
+	}
+}
