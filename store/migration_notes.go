@@ -128,7 +128,8 @@ func migrationNotes(name string) MigrationNotes {
 		return MigrationNotes{
 			Changes: "Adds an index of the ids of the audit log.",
 			Takes: "On the order of a second for each million entries of the audit log. What operators do and sign-ins wait. " +
-				"Sales go on, but for those of a company whose money is moved meanwhile; with SQLite they wait.",
+				"Sales go on, but for those of a company whose money is moved meanwhile; with SQLite they wait. With " +
+				"PostgreSQL and more than ten million entries create the index first: docs/operating.md, \"Migration 13\".",
 			Blocks: []TableLock{{"ticketing_audit_entries", false}},
 			Older:  unaffected,
 		}

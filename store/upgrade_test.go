@@ -50,7 +50,7 @@ func released() map[string]map[string]string {
 			"0010_sales":         "af5e4b0f21ed896852b5d6ea5f556e4d353f3730ca54b8e10160f667d334f0c9",
 			"0011_search":        "20c5d3823ad97b5cfcb2fc9268c9ae84aa863bf2c4457d17b9201fecf06c5572",
 			"0012_event_sums":    "8b45ea7dd0c230fa8b2d472dee9b2a08fc1d230974ad35b2e4798ac9d3160ff2",
-			"0013_audit_ids":     "a7928af4d72f296fb8931145ba7985fe3a5a786dfecb6ce2eff942f07c9f6c9b",
+			"0013_audit_ids":     "80815cb20baca670468364eae9e842bed11cd39d8569ef508913c90320e18fd9",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
