@@ -194,29 +194,34 @@ func (s *Service) readAuthorised(
 	return read
 }
 
-// readForAll runs fn, for reading, in a transaction that also reads the authority of the provisional callers, in one
-// message where the store can. It returns what that says of each caller. An error of fn is that of the store: fn
-// refuses nobody.
+// readForAll runs fn, for reading, with the authority of the provisional callers, in one message where the store can. It
+// returns what that says of each caller. An error of fn is that of the store: fn refuses nobody.
 func (s *Service) readForAll(
-	ctx context.Context, begin func() []Caller, fn func(context.Context, driver.ReadTx) error,
+	ctx context.Context, tx driver.ReadTx, callers []Caller, fn func(context.Context, driver.ReadTx) error,
 ) (held []error, err error) {
-	err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
-		callers := begin()
-		held = make([]error, len(callers))
-		if !slices.ContainsFunc(callers, func(c Caller) bool { return c.provisional != nil }) {
-			return fn(ctx, s.cached(tx))
+	held = make([]error, len(callers))
+	var unsure []Caller
+	var places []int
+	for i, c := range callers {
+		if c.provisional != nil {
+			unsure, places = append(unsure, c), append(places, i)
 		}
-		announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = authorities(ctx, tx, callers) })
-		if err := fn(ctx, s.cached(tx)); err != nil {
-			return err
-		}
-		authority, err := authorities(ctx, tx, callers)
-		for i := range authority {
-			held[i] = authority[i].checkProvisional(callers[i])
-		}
-		return err
-	})
-	return held, err
+	}
+	if len(unsure) == 0 {
+		return held, fn(ctx, s.cached(tx))
+	}
+	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = authorities(ctx, tx, unsure) })
+	if err := fn(ctx, s.cached(tx)); err != nil {
+		return nil, err
+	}
+	authority, err := authorities(ctx, tx, unsure)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range unsure {
+		held[places[i]] = authority[i].checkProvisional(c)
+	}
+	return held, nil
 }
 
 // knownKeys are the API keys that authenticated lately in this process. Only a successful look-up adds one, so made-up

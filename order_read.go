@@ -115,13 +115,16 @@ func (s *Service) readOrderPage(
 	}
 	read := func(begin func() []Caller) (page Page[Order], held []error, err error) {
 		err = onSlot(func() (lines int, err error) {
-			held, err = s.readForAll(ctx, begin, func(ctx context.Context, tx driver.ReadTx) error {
-				records, admissions, err := listOrdersWithLines(ctx, tx, query)
-				if err != nil {
+			err = s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) (err error) {
+				held, err = s.readForAll(ctx, tx, begin(), func(ctx context.Context, tx driver.ReadTx) error {
+					records, admissions, err := listOrdersWithLines(ctx, tx, query)
+					if err != nil {
+						return err
+					}
+					records, page.HasMore, page.NextCursor = cut(records)
+					page.Items, err = showOrdersOf(ctx, tx, records, admissions)
 					return err
-				}
-				records, page.HasMore, page.NextCursor = cut(records)
-				page.Items, err = showOrdersOf(ctx, tx, records, admissions)
+				})
 				return err
 			})
 			return linesOn(page), err

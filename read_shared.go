@@ -117,17 +117,15 @@ func (r *sharedRead[P, R]) readAll(
 	for i, c := range calls {
 		callers[i], c.err = c.caller, nil
 	}
-	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) { _, _ = authorities(ctx, tx, callers) })
-	if err := r.read(ctx, s.cached(tx), calls); err != nil {
-		return err
-	}
-	held, err := authorities(ctx, tx, callers)
+	held, err := s.readForAll(ctx, tx, callers, func(ctx context.Context, tx driver.ReadTx) error {
+		return r.read(ctx, tx, calls)
+	})
 	if err != nil {
 		return err
 	}
 	for i, c := range calls {
-		if err := held[i].checkProvisional(c.caller); err != nil {
-			c.err = err
+		if held[i] != nil {
+			c.err = held[i]
 		}
 	}
 	return nil

@@ -17,7 +17,8 @@ import (
 const (
 	defaultCompanySlots = 4
 	maxCompanySlots     = 1000
-	// slotQueue is the most calls of a company that wait for a slot. slotPatience is the longest that a call waits.
+	// slotQueue is the most calls of a company that wait for a slot. slotPatience is the longest that a call waits. A call
+	// that shares the read of a page waits for that first, as long at most, and up to 128 of a page do.
 	slotQueue    = 1000
 	slotPatience = 2 * time.Second
 )
