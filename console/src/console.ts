@@ -186,10 +186,12 @@ setTimeout(() => {
 }, 1000);
 
 document.addEventListener("DOMContentLoaded", () => {
-  // A field that was not shown yet did not get the focus.
-  if (document.activeElement === document.body) {
-    document.querySelector<HTMLElement>("[autofocus]")?.focus();
-  }
+  // A field that was not shown yet when the browser looked for it did not get the focus.
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    if (document.activeElement === document.body) {
+      document.querySelector<HTMLElement>("[autofocus]")?.focus();
+    }
+  }));
 
   // The link page: the secret is after the # of the address. It goes into the form, and out of the address.
   const token = document.querySelector<HTMLInputElement>("#token");
