@@ -218,7 +218,7 @@ func TestFindAMovement(t *testing.T) {
 		is.Equal(len(find(uuid.Nil, "EARNINGS 1", all...)), 0)      // Every company has one.
 		for _, text := range []string{
 			"FLOAT", "FLOAT 0", "FLOAT -1", "FLOAT 999", "FLOAT 1 1", "FLOAT 1x", "FLOAT no. no. 1", "CASH 1",
-			"FLOAT 99999999999999999999", "1 FLOAT",
+			"FLOAT 99999999999999999999", "1 FLOAT", "FLOAT +1", "FLOAT 01",
 		} {
 			is.Equal(len(find(own.company, text, all...)), 0) // text
 		}
