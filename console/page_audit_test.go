@@ -55,6 +55,7 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 func TestAuditNamesMembersAndStaff(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
+	s.clock.advance(1e9) // On the first page, before the entries that made the site.
 	s.post(t, owner, "/business/{companyId}/branding/save", "brandName", "Adire")
 	s.post(t, onboarding, "/business/{companyId}/branding/save", "brandName", "Adire Live")
 	s.post(t, chief, "/platform/categories/create", "name", "Comedy", "slug", "comedy")
