@@ -194,8 +194,8 @@ func (s *Service) readAuthorised(
 	return read
 }
 
-// readForAll runs fn, for reading, with the authority of the provisional callers, in one message where the store can. It
-// returns what that says of each caller. An error of fn is that of the store: fn refuses nobody.
+// readForAll runs fn, for reading, with the authority of the provisional callers, in one message where the store can.
+// It returns what that says of each caller. An error of fn is that of the store: fn refuses nobody.
 func (s *Service) readForAll(
 	ctx context.Context, tx driver.ReadTx, callers []Caller, fn func(context.Context, driver.ReadTx) error,
 ) (held []error, err error) {

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 	"github.com/floatgate/ticketing/internal/browsertest"
 )
 
-// slowly serves the pages of a handler in two parts, the second of them when rest is closed. The first ends with a text.
+// slowly serves a page of a handler in two parts, the second of them when rest is closed. The first ends with a text.
 type slowly struct {
 	http.Handler
 
@@ -29,9 +30,7 @@ func (s *slowly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del("Accept-Encoding")
 	whole := httptest.NewRecorder()
 	s.Handler.ServeHTTP(whole, r)
-	for name, values := range whole.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), whole.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(whole.Body.Len()))
 	w.WriteHeader(whole.Code)
 	first, second, _ := bytes.Cut(whole.Body.Bytes(), []byte(s.until))
@@ -45,8 +44,8 @@ func (s *slowly) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestBarIsShownFirstAndTheRestWhole opens pages of which half has arrived: the bar at the top is shown, and the
-// navigation and the content are not, until all of it has arrived. What was cut off is shown, too. A field that gets the
-// focus has it then.
+// navigation and the content are not, until all of it has arrived. What was cut off is shown, too. A field that gets
+// the focus has it then.
 func TestBarIsShownFirstAndTheRestWhole(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
