@@ -1,5 +1,5 @@
-// The script of the console. Every page works without it, and without htmx, except passkeys. It stands after the navigation,
-// so that a browser paints that while it loads the script, and only then reads the rest of the page.
+// The script of the console. Every page works without it, and without htmx, except passkeys. It stands after the bar at
+// the top, so that a browser paints the bar while it loads the script, and only then reads the rest of the page.
 
 import { begin as beginCharts } from "./chart";
 import { begin as beginKeys } from "./keys";
