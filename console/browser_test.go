@@ -28,9 +28,10 @@ func (s *site) open(
 	p.Wait(`location.hash === "" && document.querySelector("#token").value.length > 20`)
 	p.Element(`document.querySelector("#link button")`).Click()
 	p.Wait(`location.pathname.startsWith("/business") || location.pathname.startsWith("/platform")`)
-	p.Text(`location.assign("` + strings.ReplaceAll(path, "{companyId}", s.company.String()) + `")`)
-	p.Wait(`location.pathname === "` + strings.ReplaceAll(path, "{companyId}", s.company.String()) +
-		`" && document.readyState === "complete"`)
+	path = strings.ReplaceAll(path, "{companyId}", s.company.String())
+	// The page after the sign-in may be the one at path: it is marked, and a new one waited for.
+	p.Text(`window.signedIn = true; location.assign("` + path + `")`)
+	p.Wait(`!window.signedIn && location.pathname === "` + path + `" && document.readyState === "complete"`)
 	return p
 }
 
