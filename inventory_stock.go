@@ -3,6 +3,7 @@ package ticketing
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -10,16 +11,16 @@ import (
 	"github.com/floatgate/ticketing/money"
 )
 
-// TierStock is a tier as those who manage it see it: what was sold of it, what is paused, and its batches.
-//
-// SoldQuantity and CancelledQuantity are nil if the tier has batches that are not listed.
+// TierStock is a tier as those who manage it see it: what was sold of it, what is paused, and its batches. Its
+// quantities are of one moment.
 type TierStock struct {
 	InventoryTier
 
 	PausedQuantity    int64            `json:"pausedQuantity"`    // unsold and not on sale now
-	SoldQuantity      *int64           `json:"soldQuantity"`      // those that were put on sale again do not count
-	CancelledQuantity *int64           `json:"cancelledQuantity"` // unsold when they were cancelled
+	SoldQuantity      int64            `json:"soldQuantity"`      // those that were put on sale again do not count
+	CancelledQuantity int64            `json:"cancelledQuantity"` // unsold when they were cancelled
 	Batches           []InventoryBatch `json:"batches"`           // the oldest first
+	MoreBatches       bool             `json:"moreBatches"`       // it has batches that are not listed
 }
 
 // InventoryBatch is a batch of admissions that are alike. The oldest is sold first.
@@ -56,15 +57,11 @@ func (s *Service) ListStock(ctx context.Context, caller Caller, eventID uuid.UUI
 		if err != nil {
 			return err
 		}
-		batches, err := tx.ListBatches(ctx, event.Ref(), MaxListedBatches)
-		of := make(map[string][]driver.Batch, len(counts))
-		for _, batch := range batches {
-			of[batch.Tier] = append(of[batch.Tier], batch)
+		batches, err := tx.ListBatches(ctx, event.Ref(), MaxListedBatches+1)
+		if err != nil {
+			return err
 		}
-		tiers = make([]TierStock, len(counts))
-		for i, count := range counts {
-			tiers[i] = showStock(count, of[count.Name])
-		}
+		tiers, err = showTiers(ctx, tx, event.Ref(), counts, batches)
 		return err
 	})
 	if err != nil {
@@ -111,14 +108,75 @@ func (s *Service) CountStock(ctx context.Context, caller Caller, events []uuid.U
 	return stock, nil
 }
 
-// showStock returns a tier with its batches. The counters and the batches are read one after the other, so sales may
-// come between. If all batches are there, the quantities are therefore those of the batches, which are of one moment.
-func showStock(count driver.TierCount, batches []driver.Batch) TierStock {
-	whole := len(batches) >= count.Batches
-	if whole {
-		count.Total, count.Available, count.Paused = 0, 0, 0
+// showTiers returns tiers with their batches. The counters and the batches are read one after the other, so sales may
+// come between. The quantities are therefore the sums of a tier's batches, which one statement read: that of the list,
+// or another for tiers that are not listed to their end.
+func showTiers(
+	ctx context.Context, tx driver.InventoryReader, event driver.EventRef, counts []driver.TierCount,
+	batches []driver.Batch,
+) ([]TierStock, error) {
+	var unlisted []string
+	if len(batches) > MaxListedBatches {
+		first := batches[MaxListedBatches].Tier
+		for _, count := range counts {
+			if count.Name >= first {
+				unlisted = append(unlisted, count.Name)
+			}
+		}
+		batches = batches[:MaxListedBatches]
 	}
-	var sold, cancelled int64
+	listed := make(map[string][]driver.Batch, len(counts))
+	for _, batch := range batches {
+		listed[batch.Tier] = append(listed[batch.Tier], batch)
+	}
+	sums := make(map[string]driver.BatchSum, len(counts))
+	for tier, batches := range listed {
+		sums[tier] = sumBatches(batches)
+	}
+	if len(unlisted) > 0 {
+		found, err := tx.SumBatches(ctx, event, unlisted)
+		if err != nil {
+			return nil, err
+		}
+		for _, sum := range found {
+			sums[sum.Tier] = sum
+		}
+	}
+	tiers := make([]TierStock, len(counts))
+	for i, count := range counts {
+		tiers[i] = showStock(count, sums[count.Name], listed[count.Name])
+		tiers[i].MoreBatches = slices.Contains(unlisted, count.Name)
+	}
+	return tiers, nil
+}
+
+func sumBatches(batches []driver.Batch) driver.BatchSum {
+	var sum driver.BatchSum
+	for _, batch := range batches {
+		unsold := batch.Quantity - batch.Sold
+		sum.Total += batch.Quantity
+		sum.Sold += batch.Sold
+		switch batch.Status {
+		case InventoryAvailable, InventoryPaused:
+			if unsold > 0 && (sum.Available+sum.Paused == 0 || batch.UnitPrice < sum.LowestPrice) {
+				sum.LowestPrice = batch.UnitPrice
+			}
+			if batch.Status == InventoryPaused {
+				sum.Paused += unsold
+			} else {
+				sum.Available += unsold
+			}
+		case InventoryCancelled:
+			sum.Cancelled += unsold
+		case InventorySoldOut: // never of a batch
+		}
+	}
+	return sum
+}
+
+func showStock(count driver.TierCount, sum driver.BatchSum, batches []driver.Batch) TierStock {
+	count.Total, count.Available, count.Paused = sum.Total, sum.Available, sum.Paused
+	count.LowestPrice = sum.LowestPrice
 	shown := make([]InventoryBatch, len(batches))
 	for i, batch := range batches {
 		shown[i] = InventoryBatch{
@@ -126,30 +184,9 @@ func showStock(count driver.TierCount, batches []driver.Batch) TierStock {
 			UnitPrice: batch.UnitPrice, Status: batch.Status, Quantity: batch.Quantity, Sold: batch.Sold,
 			CreatedAt: Time{Time: batch.CreatedAt},
 		}
-		if !whole {
-			continue
-		}
-		unsold := batch.Quantity - batch.Sold
-		count.Total += batch.Quantity
-		sold += batch.Sold
-		switch batch.Status {
-		case InventoryAvailable, InventoryPaused:
-			if unsold > 0 && (count.Available+count.Paused == 0 || batch.UnitPrice < count.LowestPrice) {
-				count.LowestPrice = batch.UnitPrice
-			}
-			if batch.Status == InventoryPaused {
-				count.Paused += unsold
-			} else {
-				count.Available += unsold
-			}
-		case InventoryCancelled:
-			cancelled += unsold
-		case InventorySoldOut: // never of a batch
-		}
 	}
-	stock := TierStock{InventoryTier: showTier(count), PausedQuantity: count.Paused, Batches: shown}
-	if whole {
-		stock.SoldQuantity, stock.CancelledQuantity = &sold, &cancelled
+	return TierStock{
+		InventoryTier: showTier(count), PausedQuantity: sum.Paused, SoldQuantity: sum.Sold,
+		CancelledQuantity: sum.Cancelled, Batches: shown,
 	}
-	return stock
 }

@@ -42,7 +42,9 @@ func TestFilesOfListsAreWhole(t *testing.T) {
 	rows := readCSV(t, s.postJSON(t, owner, event+"/export", "{}"))
 	ok.Equal(len(rows), 1+ticketing.MaxListedBatches+1)
 	ok.True(strings.HasPrefix(rows[len(rows)-1][0], "AND MORE"))
-	ok.True(s.get(t, owner, event).has("Only the first 1,000 batches are listed."))
+	page := s.get(t, owner, event)
+	ok.True(page.has("Only the first 1,000 batches are listed."))
+	ok.True(page.has(`data-label="Sold">1<`))
 
 	fresh, err := s.staff.CreateCompany(t.Context(), "Fresh")
 	ok.NoErr(err)

@@ -47,14 +47,11 @@ func (d eventDetail) When() string { return formatSchedule(d.Event.Schedule) }
 // Clocks returns what a person should know about clocks that change during the event, and "" where they do not.
 func (d eventDetail) Clocks() string { return clockNote(d.Event.Schedule) }
 
-// Sold returns how many tickets of the event are sold, and "" if that is unknown for a tier.
+// Sold returns how many tickets of the event are sold.
 func (d eventDetail) Sold() string {
 	total := int64(0)
 	for _, tier := range d.Tiers {
-		if tier.SoldQuantity == nil {
-			return ""
-		}
-		total += *tier.SoldQuantity
+		total += tier.SoldQuantity
 	}
 	return formatCount(total)
 }
@@ -79,7 +76,7 @@ func (d eventDetail) Paused() string {
 
 // Highest returns the highest price of a tier's unsold tickets, and nil if it is the lowest one, too, or is not known.
 func (d eventDetail) Highest(tier ticketing.TierStock) *money.Amount {
-	if tier.UnitPrice == nil || tier.SoldQuantity == nil {
+	if tier.UnitPrice == nil || tier.MoreBatches {
 		return nil
 	}
 	highest := *tier.UnitPrice
@@ -96,7 +93,7 @@ func (d eventDetail) Highest(tier ticketing.TierStock) *money.Amount {
 
 // MoreBatches reports whether the event has batches that are not listed.
 func (d eventDetail) MoreBatches() bool {
-	return slices.ContainsFunc(d.Tiers, func(tier ticketing.TierStock) bool { return tier.SoldQuantity == nil })
+	return slices.ContainsFunc(d.Tiers, func(tier ticketing.TierStock) bool { return tier.MoreBatches })
 }
 
 // Listed returns how many batches are listed at most.

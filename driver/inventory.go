@@ -69,6 +69,18 @@ type TierCount struct {
 	LowestPrice money.Amount
 }
 
+// BatchSum holds the totals of a tier's batches, open or not.
+type BatchSum struct {
+	Tier      string
+	Total     int64
+	Sold      int64
+	Available int64 // unsold and on sale
+	Paused    int64 // unsold and paused
+	Cancelled int64 // unsold and cancelled
+	// LowestPrice is the lowest price of an unsold admission, on sale or paused. It is meaningless if there is none.
+	LowestPrice money.Amount
+}
+
 // EventCount holds the totals of an event's batches, open or not.
 type EventCount struct {
 	EventID   uuid.UUID
@@ -124,6 +136,10 @@ type InventoryReader interface {
 	// ListBatches returns the batches of an event, open or not, by tier in the order of CountTiers, then position: at
 	// most limit.
 	ListBatches(ctx context.Context, event EventRef, limit int) ([]Batch, error)
+	// SumBatches returns the totals of the batches of the named tiers of an event, or of all for nil, in the order of
+	// CountTiers, all of one moment. Tiers without batches are left out. Its cost depends on the batches of these
+	// tiers, not on how many admissions were ever sold.
+	SumBatches(ctx context.Context, event EventRef, tiers []string) ([]BatchSum, error)
 	// CountEvents returns the totals of events, which may be of several companies, in the order of the events, and the
 	// zero record for an event without batches. Its cost depends on their batches, not on how many admissions were ever
 	// sold.

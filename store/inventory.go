@@ -56,6 +56,27 @@ func (s *session) ListBatches(ctx context.Context, event driver.EventRef, limit 
 		event.CompanyID, event.ID, max(limit, 0))
 }
 
+// SumBatches returns the totals of the batches of the named tiers, in lexicographic order.
+func (s *session) SumBatches(
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.BatchSum, error) {
+	among, args, some := amongTiers("b.tier", event, tiers)
+	if !some {
+		return nil, nil
+	}
+	scan := func(row rowSet, b *driver.BatchSum) error {
+		return row.Scan(&b.Tier, &b.Total, &b.Sold, &b.Available, &b.Paused, &b.Cancelled, (*int64)(&b.LowestPrice))
+	}
+	return query(ctx, s, "SumBatches", scan, `SELECT b.tier,
+			CAST(SUM(b.quantity) AS BIGINT), CAST(SUM(b.sold) AS BIGINT),
+			CAST(COALESCE(SUM(CASE WHEN b.status = 'AVAILABLE' THEN b.quantity - b.sold END), 0) AS BIGINT),
+			CAST(COALESCE(SUM(CASE WHEN b.status = 'PAUSED' THEN b.quantity - b.sold END), 0) AS BIGINT),
+			CAST(COALESCE(SUM(CASE WHEN b.status = 'CANCELLED' THEN b.quantity - b.sold END), 0) AS BIGINT),
+			COALESCE(MIN(CASE WHEN b.open THEN b.unit_price END), 0)
+		FROM ticketing_inventory_batches b WHERE b.company_id = ? AND b.event_id = ?`+among+`
+		GROUP BY b.tier ORDER BY b.tier`, args...)
+}
+
 // CountEvents adds up the batches of each event. It looks each event up on its own: for a list of events PostgreSQL may
 // read the batches of all events. An event that is given twice must be looked up once, or it would count double.
 func (s *session) CountEvents(ctx context.Context, events []driver.EventRef) ([]driver.EventCount, error) {

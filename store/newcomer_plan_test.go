@@ -259,6 +259,8 @@ func askMany(tb testing.TB, s driver.Store) {
 		is.NoErr(err)
 		_, err = tx.ListBatches(ctx, events[0], 1000)
 		is.NoErr(err)
+		_, err = tx.SumBatches(ctx, events[0], []string{"Regular", "VIP"})
+		is.NoErr(err)
 		for _, some := range [][]driver.EventRef{events, events[:1], {events[0], {CompanyID: number(2), ID: number(9)}}} {
 			_, err = tx.CountEvents(ctx, some)
 			is.NoErr(err)

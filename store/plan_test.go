@@ -178,6 +178,8 @@ func askAll(tb testing.TB, s driver.Store) {
 			},
 			func() error { _, err := tx.CountTiers(ctx, event, nil); return err },
 			func() error { _, err := tx.ListBatches(ctx, event, limit); return err },
+			func() error { _, err := tx.SumBatches(ctx, event, []string{"Regular"}); return err },
+			func() error { _, err := tx.SumBatches(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error { _, err := tx.CountEvents(ctx, []driver.EventRef{event}); return err },
 			func() error {
 				_, err := tx.CountEvents(ctx, []driver.EventRef{event, {CompanyID: company, ID: number(9)}})

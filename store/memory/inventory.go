@@ -113,6 +113,20 @@ func (t *tier) count() driver.TierCount {
 	return count
 }
 
+// sum returns the totals of all batches.
+func (t *tier) sum() driver.BatchSum {
+	count := t.count()
+	sum := driver.BatchSum{
+		Tier: t.record.Name, Available: count.Available, Paused: count.Paused, LowestPrice: count.LowestPrice,
+	}
+	for _, batch := range t.batches {
+		sum.Total += batch.Quantity
+		sum.Sold += batch.Sold
+	}
+	sum.Cancelled = sum.Total - sum.Sold - sum.Available - sum.Paused
+	return sum
+}
+
 // bands returns the prices on sale, lowest first.
 func (t *tier) bands() []driver.PriceBand {
 	available := make(map[money.Amount]int64)
@@ -161,6 +175,20 @@ func (r reading) ListBatches(ctx context.Context, event driver.EventRef, limit i
 			}
 		}
 		return found
+	})
+}
+
+func (r reading) SumBatches(
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.BatchSum, error) {
+	return ask(ctx, r, func(s *state) []driver.BatchSum {
+		var sums []driver.BatchSum
+		for _, tier := range s.inventory.named(event, tiers) {
+			if len(tier.batches) > 0 {
+				sums = append(sums, tier.sum())
+			}
+		}
+		return sums
 	})
 }
 

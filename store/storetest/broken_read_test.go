@@ -57,6 +57,10 @@ func brokenReads() []broken {
 			reading(func(tx driver.ReadTx) driver.ReadTx { return openOnly{tx} }),
 		},
 		{
+			"sums no cancelled admissions", "inventory/batches are summed",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return openSummed{tx} }),
+		},
+		{
 			"counts no cancelled admissions", "inventory/events are counted",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return cancelledLeftOut{tx} }),
 		},
@@ -293,6 +297,18 @@ type openOnly struct{ driver.ReadTx }
 func (o openOnly) ListBatches(ctx context.Context, event driver.EventRef, limit int) ([]driver.Batch, error) {
 	found, err := o.ReadTx.ListBatches(ctx, event, limit)
 	return slices.DeleteFunc(found, func(b driver.Batch) bool { return b.Sold == b.Quantity }), err
+}
+
+type openSummed struct{ driver.ReadTx }
+
+func (o openSummed) SumBatches(
+	ctx context.Context, event driver.EventRef, tiers []string,
+) ([]driver.BatchSum, error) {
+	sums, err := o.ReadTx.SumBatches(ctx, event, tiers)
+	for i, sum := range sums {
+		sums[i].Total -= sum.Cancelled
+	}
+	return sums, err
 }
 
 type cancelledLeftOut struct{ driver.ReadTx }

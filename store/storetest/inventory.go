@@ -70,6 +70,7 @@ func inventoryChecks() []Check {
 		{"inventory/tiers are in order and of their event", grounded(tiersOrdered)},
 		{"inventory/all batches in order", grounded(batchesListed)},
 		{"inventory/prices on sale", grounded(priceBands)},
+		{"inventory/batches are summed", grounded(batchesSummed)},
 		{"inventory/events are counted", grounded(eventsCounted)},
 		{"inventory/totals add up all", grounded(stockTotals)},
 		{"inventory/a tier is missed", grounded(tierMissed)},
@@ -248,6 +249,32 @@ func batchesListed(ctx context.Context, s driver.Store) error {
 			want("of another event", []driver.Batch{foreign}).from(tx.ListBatches(ctx, eventB, 100)),
 			want("of another company", []driver.Batch(nil)).
 				from(tx.ListBatches(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, 100)),
+		)
+	})
+}
+
+func batchesSummed(ctx context.Context, s driver.Store) error {
+	batches := lots(
+		eventA,
+		lot{"B", 1, 100, cancelled, 5, 1}, lot{"a", 1, 10, onSale, 3, 3}, lot{"a", 2, 50, paused, 7, 1},
+		lot{"a", 3, 70, onSale, 9, 2}, lot{"a", 4, 20, cancelled, 4, 1}, lot{"é", 1, 0, onSale, 10, 4},
+	)
+	if err := stocked(ctx, s, append(batches, lot{"a", 1, 1, onSale, 2, 1}.batch(eventB))...); err != nil {
+		return err
+	}
+	mixed := driver.BatchSum{
+		Tier: "a", Total: 23, Sold: 7, Available: 7, Paused: 6, Cancelled: 3, LowestPrice: 50,
+	}
+	last := driver.BatchSum{Tier: "é", Total: 10, Sold: 4, Available: 6}
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		return errors.Join(
+			want("all", []driver.BatchSum{{Tier: "B", Total: 5, Sold: 1, Cancelled: 4}, mixed, last}).
+				from(tx.SumBatches(ctx, eventA, nil)),
+			want("some", []driver.BatchSum{mixed, last}).
+				from(tx.SumBatches(ctx, eventA, []string{"é", "unknown", "a"})),
+			want("none of", []driver.BatchSum(nil)).from(tx.SumBatches(ctx, eventA, []string{})),
+			want("of another company", []driver.BatchSum(nil)).
+				from(tx.SumBatches(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, nil)),
 		)
 	})
 }
