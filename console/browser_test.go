@@ -30,7 +30,7 @@ func (s *site) open(
 	p.Wait(`location.pathname.startsWith("/business") || location.pathname.startsWith("/platform")`)
 	path = strings.ReplaceAll(path, "{companyId}", s.company.String())
 	// The page after the sign-in may be the one at path: it is marked, and a new one waited for.
-	p.Text(`window.signedIn = true; location.assign("` + path + `")`)
+	p.Text(`window.signedIn = true, location.assign("` + path + `")`)
 	p.Wait(`!window.signedIn && location.pathname === "` + path + `" && document.readyState === "complete"`)
 	return p
 }
