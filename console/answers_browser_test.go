@@ -78,7 +78,7 @@ func TestAnswersOfActsAreAccessible(t *testing.T) {
 		p := s.open(t, browser, who, "/account", browsertest.Desktop)
 		for _, one := range answers {
 			submit(t, p, one.path, one.text, one.fields...)
-			lookOnce(t, p, "answer-"+one.name)
+			look(t, p, "answer-"+one.name)
 		}
 		ok.Equal(len(p.PolicyViolations()), 0) // who
 		ok.Equal(len(p.Elsewhere()), 0)        // who
@@ -89,25 +89,25 @@ func TestAnswersOfActsAreAccessible(t *testing.T) {
 	} {
 		p.Text(`location.assign("` + path + `")`)
 		p.Wait(`location.pathname + location.search === "` + path + `" && document.readyState === "complete"`)
-		lookOnce(t, p, "answer-"+name)
+		look(t, p, "answer-"+name)
 	}
 
 	// A download continues after a confirmation by mail.
 	s.books.Clock.Advance(11 * time.Minute)
 	download := []string{"email", "ada@example.com", "_asked", "true"}
 	submit(t, p, company+"/orders/export", "Confirm your identity", "email", "ada@example.com")
-	lookOnce(t, p, "answer-confirm")
+	look(t, p, "answer-confirm")
 	submit(t, p, company+"/orders/export", "We have sent a code", append(download, "_confirm", "mail")...)
-	lookOnce(t, p, "answer-confirm-code")
+	look(t, p, "answer-confirm-code")
 	var code string
 	for code == "" {
 		code = codeInSubject.FindString(s.mail(t).Subject)
 	}
 	submit(t, p, company+"/orders/export", "Download the file now.", append(download, "_code", code)...)
-	lookOnce(t, p, "answer-download")
+	look(t, p, "answer-download")
 
 	p = browser.Open(t, s.localhost()+"/sign-in", browsertest.Desktop)
 	submit(t, p, "/sign-in", "Enter your code", "email", address(owner))
-	lookOnce(t, p, "answer-sign-in-code")
+	look(t, p, "answer-sign-in-code")
 	p.IsClean()
 }

@@ -45,19 +45,19 @@ func TestPagesOfSignInAreAccessibleInEachSetup(t *testing.T) {
 	mute := newSite(t, func(c *console.Config) { c.Mailer = nil })
 	p := browser.Open(t, mute.localhost()+"/sign-in", browsertest.Desktop)
 	waitForText(p, "sends no mail")
-	lookOnce(t, p, "sign-in-no-mail")
+	look(t, p, "sign-in-no-mail")
 	p.IsClean()
 
 	known := newSite(t, i.use)
 	p = browser.Open(t, known.localhost()+"/sign-in", browsertest.Desktop)
 	waitForText(p, "Sign in with 127.0.0.1")
-	lookOnce(t, p, "sign-in-issuer")
+	look(t, p, "sign-in-issuer")
 	known.addPasskey(t)
 	p = known.open(t, browser, owner, "/account", browsertest.Desktop)
 	known.clock.advance(11 * time.Minute)
 	submitForm(p, "/account/passkeys/abc/remove", "Confirm your identity")
 	waitForText(p, "127.0.0.1")
-	lookOnce(t, p, "confirm-issuer")
+	look(t, p, "confirm-issuer")
 
 	hosted := newSite(t, func(c *console.Config) {
 		c.Identify = func(*http.Request) (console.Person, error) { return console.Person{Email: address(owner)}, nil }
@@ -65,7 +65,7 @@ func TestPagesOfSignInAreAccessibleInEachSetup(t *testing.T) {
 	p = browser.Open(t, hosted.localhost()+hosted.filled(members), browsertest.Desktop)
 	submitForm(p, hosted.filled(members)+"/invite", "Sign in again in another tab",
 		"name", "Ngozi", "email", "ngozi@example.com", "role", "VIEWER", "by", "mail")
-	lookOnce(t, p, "confirm-host")
+	look(t, p, "confirm-host")
 }
 
 // TestPagesOfFailuresAreAccessible looks at what a person sees who may not see a page, whose session has ended, and
@@ -79,13 +79,13 @@ func TestPagesOfFailuresAreAccessible(t *testing.T) {
 	p := s.open(t, browser, owner, "/account", browsertest.Desktop)
 	p.Text(`location.assign("/platform")`)
 	waitForText(p, "These pages are for the platform's staff.")
-	lookOnce(t, p, "failure-403")
+	look(t, p, "failure-403")
 	p.Text(`location.assign("/account")`)
 	waitForText(p, "Your account")
 	_, err := s.Accounts().EndSessions(t.Context(), s.users[owner])
 	ok.NoErr(err)
 	submitForm(p, "/account/sessions/end-others", "Your session has ended")
-	lookOnce(t, p, "sign-in-expired")
+	look(t, p, "sign-in-expired")
 
 	svc, err := ticketing.New(&leaving{Store: s.store}, &ticketing.Config{Logger: slog.New(slog.DiscardHandler)})
 	ok.NoErr(err)
@@ -96,5 +96,5 @@ func TestPagesOfFailuresAreAccessible(t *testing.T) {
 	p = browser.Open(t, strings.Replace(away.URL, "127.0.0.1", "localhost", 1)+"/sign-in", browsertest.Desktop)
 	waitForText(p, "Request")
 	ok.Equal(p.Text(`String((await fetch(location.href)).status)`), "503")
-	lookOnce(t, p, "failure-503")
+	look(t, p, "failure-503")
 }

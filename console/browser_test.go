@@ -9,7 +9,6 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/console"
 	"github.com/floatgate/ticketing/internal/browsertest"
-	"github.com/floatgate/ticketing/internal/search"
 )
 
 // sizes are the windows that pages are checked in.
@@ -58,7 +57,7 @@ func TestPagesAreAccessible(t *testing.T) {
 			}
 			p.Text(`location.assign("` + path + `")`)
 			p.Wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
-			lookOnce(t, p, "console"+strings.ReplaceAll(strings.ReplaceAll(route.Path, "/", "-"), "{companyId}", "id"))
+			look(t, p, "console"+strings.ReplaceAll(strings.ReplaceAll(route.Path, "/", "-"), "{companyId}", "id"))
 		}
 		p.IsClean()
 	}
@@ -71,36 +70,18 @@ func TestPagesAreAccessible(t *testing.T) {
 }
 
 // look checks a page in its current state, at two widths and in both color schemes, and saves a picture of each. axe,
-// which takes most of the time, checks a page at one width: every third on a desktop, the others on a phone. Pages
-// share their frame and the forms of their parts, so each of these is checked at both. Width and contrast, which depend
-// on a page's own texts, are checked everywhere.
+// which takes most of the time, checks a phone in the dark scheme and a desktop in the light one: of its rules other
+// than contrast only that of links within text looks at colors.
 func look(t *testing.T, p *browsertest.Page, name string) {
-	t.Helper()
-	axeOnDesktop := search.Turn(name, 3) == 0
-	for _, size := range sizes() {
-		p.Resize(size)
-		p.Fits()
-		for _, dark := range []bool{true, false} {
-			p.Contrast(show(p, name, size, dark))
-		}
-		if axeOnDesktop == (size.Width >= 600) {
-			axe(t, p)
-		}
-	}
-}
-
-// lookOnce is look with one color scheme for each width, and with axe on the phone only. On a desktop a page has the
-// same elements in the same frame, which axe checks there around the filled pages.
-func lookOnce(t *testing.T, p *browsertest.Page, name string) {
 	t.Helper()
 	for _, size := range sizes() {
 		p.Resize(size)
 		p.Fits()
 		phone := size.Width < 600
-		p.Contrast(show(p, name, size, phone))
-		if phone {
-			axe(t, p)
+		for _, dark := range []bool{!phone, phone} {
+			p.Contrast(show(p, name, size, dark))
 		}
+		axe(t, p)
 	}
 }
 
