@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -95,4 +96,26 @@ func TestBarIsShownFirstAndTheRestWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPageIsShownWithoutItsScript opens a page whose scripts fail to arrive: what the page hides until it is whole is
+// shown, and its form works.
+func TestPageIsShownWithoutItsScript(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	s := newShop(t)
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".js") {
+			panic(http.ErrAbortHandler)
+		}
+		s.handler.ServeHTTP(w, r)
+	})
+	p := browsertest.New(t).Open(t, s.localhost()+"/sign-in", browsertest.Desktop)
+	p.Wait(`document.querySelector("main").checkVisibility()`)
+	p.Element(`document.querySelector("#email")`).Type(address(owner))
+	p.Element(`document.querySelector("main form .button")`).Click()
+	p.Wait(`document.querySelector("main")?.checkVisibility()`)
+	p.Wait(`document.querySelector("h1").innerText === "Enter your code"`)
 }

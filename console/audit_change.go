@@ -78,6 +78,7 @@ func memberName(path string) string {
 		"url": "URL", "logoUrl": "Logo", "kyb": "Verification", "float": "Float", "earnings": "Earnings",
 		"bankAccountLast4": "Last digits of the account", "staffRole": "Role", "copy": "Copy number",
 		"elsewhere": "To another address", "facts": "Changed fields", "imageUrl": "Picture",
+		"startsAt": "Start time", "endsAt": "End time",
 		"primaryColor": "Primary colour", "accentColor": "Accent colour",
 	}
 	parts := strings.Split(path, ".")

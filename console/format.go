@@ -35,7 +35,7 @@ func formatWallets(text string) string {
 	return strings.NewReplacer("FLOAT", "Float", "EARNINGS", "Earnings").Replace(text)
 }
 
-// formatViolation returns a violation such as "endsAt: must be later" with the words of its member: "Ends at: must be
+// formatViolation returns a violation such as "endsAt: must be later" with the words of its member: "End time: must be
 // later".
 func formatViolation(text string) string {
 	if member, reason, ok := strings.Cut(text, ": "); ok && !strings.Contains(member, " ") {

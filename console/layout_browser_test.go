@@ -35,7 +35,7 @@ func TestControlsStandInLine(t *testing.T) {
 		})()`), "true")
 	}
 	p.Resize(browsertest.Desktop)
-	submit(t, p, s.filled(events+"/create"), "Ends at: must be a time of day", "title", "Fuji", "date", "2027-10-31",
+	submit(t, p, s.filled(events+"/create"), "End time: must be a time of day", "title", "Fuji", "date", "2027-10-31",
 		"startsAt", "20:00", "endsAt", "25:00", "timezone", "Africa/Lagos", "imageUrl", "https://img.example.com/fuji.jpg",
 		"idempotencyKey", "fuji-2027", "status", "DRAFT")
 	ok.Equal(p.Text(`(`+uneven+`)("form .row > .field > label", "top")`), "")
