@@ -3,6 +3,7 @@ package ticketing
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -145,11 +146,17 @@ func (a Accounts) People(ctx context.Context, refs []PersonRef) ([]Person, error
 
 // Companies returns the companies that a user is a member of, by name and then by id: at most 1,000. The list is empty
 // for a user without a membership and for an unknown user.
+//
+// While a node of a cluster is away, it returns the companies of the other nodes, and [ErrIncomplete].
 func (a Accounts) Companies(ctx context.Context, userID uuid.UUID) ([]Membership, error) {
 	var memberships []Membership
+	var incomplete error
 	err := a.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		members, err := tx.ListMemberships(ctx, userID, maxMemberships)
-		memberships = make([]Membership, 0, len(members))
+		memberships, incomplete = make([]Membership, 0, len(members)), nil
+		if errors.Is(err, ErrIncomplete) {
+			incomplete, err = err, nil
+		}
 		if err != nil || len(members) == 0 {
 			return err
 		}
@@ -175,7 +182,7 @@ func (a Accounts) Companies(ctx context.Context, userID uuid.UUID) ([]Membership
 	slices.SortFunc(memberships, func(a, b Membership) int {
 		return cmp.Or(cmp.Compare(a.CompanyName, b.CompanyName), cmp.Compare(a.CompanyID.String(), b.CompanyID.String()))
 	})
-	return memberships, nil
+	return memberships, incomplete
 }
 
 // Member returns the actor for a user in a company: see [Service.Member].
@@ -248,18 +255,24 @@ type access struct {
 func (a access) allowed() bool { return a.user.ID != uuid.Nil && (a.member || a.staff) }
 
 // findAccess returns why a user may sign in. It is exact in a transaction that holds the gate of the zero company:
-// memberships and staff roles begin and end under it, held exclusively.
+// memberships and staff roles begin and end under it, held exclusively. While a node of a cluster is away, it fails for
+// a user who may have nothing but memberships there.
 func findAccess(ctx context.Context, tx driver.ReadTx, user driver.User) (access, error) {
 	found := access{user: user}
 	if user.ID == uuid.Nil {
 		return found, nil
 	}
-	members, err := tx.ListMemberships(ctx, user.ID, 1)
+	members, unknown := tx.ListMemberships(ctx, user.ID, 1)
+	if unknown != nil && !errors.Is(unknown, ErrIncomplete) {
+		return access{}, unknown
+	}
+	staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{user.ID}))
 	if err != nil {
 		return access{}, err
 	}
-	staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{user.ID}))
-	found.member, found.staff = len(members) > 0, staff.Role != ""
+	if found.member, found.staff = len(members) > 0, staff.Role != ""; !found.allowed() {
+		err = unknown
+	}
 	return found, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,9 +69,29 @@ func (o Operator) audit(
 	if err != nil {
 		return fmt.Errorf("ticketing: audit %s: %w", action, err)
 	}
-	return tx.AppendAudit(ctx, []driver.AuditEntry{{
+	entry := driver.AuditEntry{
 		CompanyID: companyID, At: at, ID: uuid.New(), Actor: name, Action: action, Subject: subject, Changes: text,
-	}})
+	}
+	if companyID == uuid.Nil {
+		if entry.UserID = userIn(subject); entry.UserID == uuid.Nil {
+			entry.UserID = userIn(name)
+		}
+	}
+	return tx.AppendAudit(ctx, []driver.AuditEntry{entry})
+}
+
+// userIn returns the id of the user that a subject or an actor is, as about writes it, and zero for any other text. A
+// transaction about a user writes its entry where the user's sessions are, so that it needs no other node of a cluster.
+func userIn(text string) uuid.UUID {
+	written, found := strings.CutPrefix(text, "user ")
+	if !found {
+		return uuid.Nil
+	}
+	id, err := uuid.Parse(written)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
 }
 
 // encode returns the JSON of the members that differ, by name. It leaves out the id and the times of creation and

@@ -143,3 +143,7 @@ var ErrBusy = driver.ErrBusy
 // ErrUnavailable means that the database cannot be reached or has no space left. After a lost connection the outcome of
 // a commit is unknown: repeat the call with the same idempotency key to learn it.
 var ErrUnavailable = driver.ErrUnavailable
+
+// ErrIncomplete means that a node of a cluster does not respond, and that what is on it is missing from the result,
+// which a method returns with it only where its comment says so. It is an [ErrUnavailable].
+var ErrIncomplete = driver.ErrIncomplete

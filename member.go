@@ -2,6 +2,7 @@ package ticketing
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -255,7 +256,11 @@ func (o Operator) invite(
 // isKnownElsewhere reports whether a user is more than a member of the company who never signed in.
 func isKnownElsewhere(ctx context.Context, tx driver.ReadTx, companyID, userID uuid.UUID) (bool, error) {
 	members, err := tx.ListMemberships(ctx, userID, 2)
-	if err != nil || slices.ContainsFunc(members, func(m driver.Member) bool { return m.CompanyID != companyID }) {
+	elsewhere := slices.ContainsFunc(members, func(m driver.Member) bool { return m.CompanyID != companyID })
+	if err != nil || elsewhere {
+		if elsewhere && errors.Is(err, ErrIncomplete) {
+			err = nil
+		}
 		return true, err
 	}
 	staff, err := firstRecord(tx.StaffMembers(ctx, []uuid.UUID{userID}))

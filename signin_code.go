@@ -54,12 +54,12 @@ func (a Accounts) RequestCode(ctx context.Context, address, browserSecret string
 		if err != nil {
 			return err
 		}
-		// An unknown user has the zero id, and the same statements find nothing for it.
 		held, err := findAccess(ctx, tx, user)
 		if err != nil {
 			return err
 		}
-		tokens, err := tx.ListSignInTokens(ctx, user.ID, 2*maxTokens)
+		// The same statement finds nothing for an unknown user.
+		tokens, err := tx.ListSignInTokens(ctx, idOrDecoy(user, address), 2*maxTokens)
 		if err != nil || !held.allowed() || recentCodes(tokens, at) >= maxCodes {
 			return err
 		}
@@ -132,7 +132,8 @@ func (a Accounts) UseCode(
 			if user, err = firstRecord(tx.FindUsers(ctx, []string{address})); err != nil {
 				return user, none, err
 			}
-			tokens, err := tx.ListSignInTokens(ctx, user.ID, 2*maxTokens)
+			owner := idOrDecoy(user, address)
+			tokens, err := tx.ListSignInTokens(ctx, owner, 2*maxTokens)
 			if err != nil {
 				return user, none, err
 			}
@@ -140,7 +141,7 @@ func (a Accounts) UseCode(
 				return t.Kind == SignInCode && equalDigests(t.Browser, browser) && usable(t, at)
 			})
 			if last < 0 {
-				return user, none, pretendTry(ctx, tx, at, decoy)
+				return user, none, pretendTry(ctx, tx, at, owner, decoy)
 			}
 			token := tokens[last]
 			if equalDigests(token.Digest, given) {
@@ -153,12 +154,23 @@ func (a Accounts) UseCode(
 }
 
 // pretendTry writes as a wrong code does, and leaves nothing: a refusal takes as long where there is no code.
-func pretendTry(ctx context.Context, tx driver.Tx, at time.Time, id uuid.UUID) error {
-	err := tx.PutSignInToken(ctx, driver.SignInToken{ID: id, Kind: SignInCode, CreatedAt: at, ExpiresAt: at})
+func pretendTry(ctx context.Context, tx driver.Tx, at time.Time, owner, id uuid.UUID) error {
+	err := tx.PutSignInToken(ctx, driver.SignInToken{
+		UserID: owner, ID: id, Kind: SignInCode, CreatedAt: at, ExpiresAt: at,
+	})
 	if err != nil {
 		return err
 	}
-	return tx.DeleteSignInTokens(ctx, uuid.Nil, []uuid.UUID{id})
+	return tx.DeleteSignInTokens(ctx, owner, []uuid.UUID{id})
+}
+
+// idOrDecoy returns the id of a user, and for an unknown user one that the address gives. So while a node of a cluster
+// is away, an unknown address fails as often as a known one, and always in the same way.
+func idOrDecoy(user driver.User, address string) uuid.UUID {
+	if user.ID != uuid.Nil {
+		return user.ID
+	}
+	return uuid.NewSHA1(uuid.Nil, []byte(address))
 }
 
 // newCode makes a code of eight characters of the alphabet, each equally likely.

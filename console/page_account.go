@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -45,11 +46,18 @@ func accountActs() []act {
 type companies struct {
 	Companies []ticketing.Membership `json:"companies"`
 	Staff     bool                   `json:"staff"`
+	// Incomplete reports whether companies may be missing, because a node of the database does not respond.
+	Incomplete bool `json:"incomplete"`
 }
 
 func loadCompanies(ctx context.Context, c *call) (view, error) {
 	found, err := c.console.accounts.Companies(ctx, c.visitor.userID)
-	return view{data: companies{Companies: found, Staff: c.visitor.isStaff()}}, err
+	shown := companies{Companies: found, Staff: c.visitor.isStaff()}
+	// Without anything else to do here, the person gets the page about a database that is away.
+	if shown.Incomplete = errors.Is(err, ticketing.ErrIncomplete); shown.Incomplete && (len(found) > 0 || shown.Staff) {
+		err = nil
+	}
+	return view{data: shown}, err
 }
 
 // account is what a person sees of their own sign-in.

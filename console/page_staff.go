@@ -156,7 +156,10 @@ func (c *call) isKnown(ctx context.Context, email string) (bool, error) {
 		return false, err
 	}
 	companies, err := accounts.Companies(ctx, user.ID)
-	if err != nil || len(companies) > 0 {
+	if len(companies) > 0 {
+		return true, nil
+	}
+	if err != nil {
 		return true, err
 	}
 	if _, err = accounts.Staff(ctx, user.ID); !errors.Is(err, ticketing.CodeNotFound) {

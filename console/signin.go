@@ -124,6 +124,9 @@ func (x *exchange) goOn(ctx context.Context, userID uuid.UUID, next string) (ans
 	if err == nil && len(companies) == 1 {
 		return redirect("/business/" + companies[0].CompanyID.String()), nil
 	}
+	if errors.Is(err, ticketing.ErrIncomplete) {
+		err = nil // The list says so.
+	}
 	return redirect("/business"), err
 }
 

@@ -10,12 +10,15 @@ import (
 // AuditEntry is an action as a store keeps it. It never changes. Entries are ordered by time, then id.
 type AuditEntry struct {
 	CompanyID uuid.UUID // zero: the action was about no company
-	At        time.Time
-	ID        uuid.UUID
-	Actor     string
-	Action    string
-	Subject   string
-	Changes   string // a JSON object
+	// UserID is the user whose node keeps an action about no company, on a store of several nodes. Zero: none. It is zero
+	// for an action about a company.
+	UserID  uuid.UUID
+	At      time.Time
+	ID      uuid.UUID
+	Actor   string
+	Action  string
+	Subject string
+	Changes string // a JSON object
 }
 
 // AuditQuery selects a part of the audit log, newest first.

@@ -33,6 +33,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -237,6 +238,10 @@ var ErrBusy = errors.New("ticketing: the database is busy, try again")
 // ErrUnavailable is the error of a store whose database cannot be reached or has no space left. After a lost connection
 // the outcome of a commit is unknown; repeat the same call with the same idempotency key to find out.
 var ErrUnavailable = errors.New("ticketing: the database is unavailable")
+
+// ErrIncomplete is the error of a read that returns a part of the records besides, where a method documents it: a node
+// of the store does not respond, and what is on it is missing. It is an [ErrUnavailable].
+var ErrIncomplete = fmt.Errorf("%w in part: a node of the cluster does not respond", ErrUnavailable)
 
 // ConstraintError is the error of a write that breaks a constraint. It dooms the transaction. The service prevents such
 // writes under its locks, so this error shows a fault of the service, except where a method documents it.

@@ -53,7 +53,7 @@ type PeopleReader interface {
 	// ListMembers returns a company's members by the ids of their users, without those who were removed.
 	ListMembers(ctx context.Context, companyID uuid.UUID, limit int) ([]Member, error)
 	// ListMemberships returns a user's memberships in companies, by the ids of the companies, without those that were
-	// removed.
+	// removed. A store of several nodes returns those of the nodes that respond, and [ErrIncomplete] if one does not.
 	ListMemberships(ctx context.Context, userID uuid.UUID, limit int) ([]Member, error)
 }
 

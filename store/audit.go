@@ -17,16 +17,39 @@ type auditModel struct {
 }
 
 type auditFields struct {
-	CompanyID uuid.UUID
+	CompanyID uuid.UUID // of the company, or of the user if OfUser is true
 	At        time.Time
 	ID        uuid.UUID
 	Actor     string
 	Action    string
 	Subject   string
 	Changes   string
+	OfUser    bool
 }
 
-func (m auditModel) record() driver.AuditEntry { return driver.AuditEntry(m.auditFields) }
+func (m auditModel) record() driver.AuditEntry {
+	entry := driver.AuditEntry{
+		CompanyID: m.CompanyID, At: m.At, ID: m.ID, Actor: m.Actor, Action: m.Action, Subject: m.Subject,
+		Changes: m.Changes,
+	}
+	if m.OfUser {
+		entry.CompanyID, entry.UserID = uuid.Nil, m.CompanyID
+	}
+	return entry
+}
+
+// auditFieldsOf returns the row of an entry. A user's entry has the place of the user, where a company's has that of the
+// company.
+func auditFieldsOf(entry driver.AuditEntry) auditFields {
+	fields := auditFields{
+		CompanyID: entry.CompanyID, At: entry.At, ID: entry.ID, Actor: entry.Actor, Action: entry.Action,
+		Subject: entry.Subject, Changes: entry.Changes,
+	}
+	if entry.CompanyID == uuid.Nil && entry.UserID != uuid.Nil {
+		fields.CompanyID, fields.OfUser = entry.UserID, true
+	}
+	return fields
+}
 
 // ListAudit returns audit records, latest first, those of one time by descending id.
 func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]driver.AuditEntry, error) {
@@ -34,7 +57,7 @@ func (s *session) ListAudit(ctx context.Context, ask driver.AuditQuery) ([]drive
 	// Every filter has two indexes in the order of the list: one of a company, and one of all companies.
 	index := "ticketing_audit_entries"
 	if ask.CompanyID != uuid.Nil {
-		query.Where("company_id = ?", id(ask.CompanyID))
+		query.Where("company_id = ?", id(ask.CompanyID)).Where("NOT of_user")
 	} else {
 		index += "_all"
 	}
@@ -103,7 +126,7 @@ func (tx *transaction) AppendAudit(ctx context.Context, entries []driver.AuditEn
 	return inParts(entries, func(entries []driver.AuditEntry) error {
 		models := make([]auditModel, len(entries))
 		for i, entry := range entries {
-			models[i].auditFields = auditFields(entry)
+			models[i].auditFields = auditFieldsOf(entry)
 		}
 		return tx.create(ctx, "AppendAudit", &models)
 	})

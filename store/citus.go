@@ -12,9 +12,10 @@ import (
 // Citus distributes tables over nodes. All rows of a company are on one node, since every table of a company is
 // distributed by company and colocated with ticketing_companies. So a transaction of one company runs on one node, and
 // foreign keys between its tables hold there. So does every unique key, since each contains the company. The tables of
-// sign-ins are distributed by user, so that all rows of one user are on one node. Other tables that belong to no
-// company, and the directory that maps an API key to its company, are reference tables, of which each node has a copy:
-// they are small, and are read far more often than written.
+// sign-ins are distributed by user and colocated with the others. So all rows of one user are on one node, with the
+// entries of the audit log that have the user in place of a company. Other tables that belong to no company, and the
+// directory that maps an API key to its company, are reference tables, of which each node has a copy: they are small,
+// and are read far more often than written.
 //
 // The catalogue, the functions and the settings are those of Citus 11.0 to 14.0. They are in the schema pg_catalog,
 // which the statements name.
@@ -56,19 +57,14 @@ func placements() []placement {
 	} {
 		tables = append(tables, placement{table: table, column: "company_id", with: anchor})
 	}
-	return append(tables,
-		placement{table: userAnchor, column: "user_id"},
-		placement{table: "ticketing_sign_in_tokens", column: "user_id", with: userAnchor},
-		placement{table: "ticketing_passkeys", column: "user_id", with: userAnchor},
-	)
+	for _, table := range []string{"ticketing_sessions", "ticketing_sign_in_tokens", "ticketing_passkeys"} {
+		tables = append(tables, placement{table: table, column: "user_id", with: anchor})
+	}
+	return tables
 }
 
-const (
-	// anchor is the table with which the tables of companies are colocated.
-	anchor = "ticketing_companies"
-	// userAnchor is the table with which the tables of users are colocated.
-	userAnchor = "ticketing_sessions"
-)
+// anchor is the table with which all distributed tables are colocated.
+const anchor = "ticketing_companies"
 
 // statement returns the statement that distributes the table. colocate_with is explicit: by default Citus colocates all
 // tables that are distributed by columns of one type, including a host's tables that are distributed by a UUID.

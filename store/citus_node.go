@@ -139,6 +139,8 @@ type clusterNodes struct {
 	groups []int
 	// absent are the nodes that did not answer, by group.
 	absent map[int]absence
+	// doubted is set after a statement for all shards failed, until all nodes answer one by one.
+	doubted bool
 }
 
 type absence struct {
@@ -187,11 +189,25 @@ func (n *clusterNodes) record(group int, answered, slow bool, now time.Time) (ch
 	return !absent
 }
 
+// doubt records whether a statement for all shards may fail because of a node that is away.
+func (n *clusterNodes) doubt(doubted bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.doubted = doubted
+}
+
+// mayBeAway reports whether a node did not answer when it was last asked.
+func (n *clusterNodes) mayBeAway() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.doubted || len(n.absent) > 0
+}
+
 // nodesWithShards returns the nodes that have shards of companies. It reads them each time, since shards move. It
-// returns none if the tables are not distributed or the function is missing.
-func (e *postgresEngine) nodesWithShards(ctx context.Context) ([]clusterNode, error) {
+// returns none if the tables are not distributed or the function is missing. It calls run with each statement.
+func (e *postgresEngine) nodesWithShards(run func(*builder, func(rowSet) error) error) ([]clusterNode, error) {
 	var nodes []clusterNode
-	err := e.query(ctx, e.db, build(e, `SELECT p.groupid, min(p.shardid)
+	err := run(build(e, `SELECT p.groupid, min(p.shardid)
 		FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p ON p.shardid = s.shardid
 		WHERE s.logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`) AND p.shardstate = 1
 			AND pg_catalog.to_regprocedure(`+e.nodeFunctionLiteral()+`) IS NOT NULL
@@ -211,7 +227,7 @@ func (e *postgresEngine) nodesWithShards(ctx context.Context) ([]clusterNode, er
 	// The ids are any that are spread over all shards. With twenty for each shard, one without any has a chance
 	// of one in 400 million; it is then asked as every shard is.
 	keys := make(map[int64]uuid.UUID)
-	err = e.query(ctx, e.db, build(e, `WITH s AS (
+	err = run(build(e, `WITH s AS (
 			SELECT shardid, shardminvalue::bigint AS least, shardmaxvalue::bigint AS most FROM pg_catalog.pg_dist_shard
 			WHERE logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`)
 		), k AS MATERIALIZED (
@@ -346,20 +362,30 @@ func (a textArray) appendTo(to *builder) {
 func askNodes[R any](
 	ctx context.Context, s *session, name string, ask func(q *nodeQuery), scan func(rowSet, *R) error,
 ) (found []R, asked bool, err error) {
+	found, _, asked, err = askPresentNodes(ctx, s, name, ask, scan)
+	return found, asked, err
+}
+
+// askPresentNodes is askNodes, and returns how many nodes did not answer.
+func askPresentNodes[R any](
+	ctx context.Context, s *session, name string, ask func(q *nodeQuery), scan func(rowSet, *R) error,
+) (found []R, missing int, asked bool, err error) {
 	e, ok := s.store.engine.(*postgresEngine)
 	if !ok || !e.distributed || s.conn != bun.IConn(e.db) || !s.alone {
-		return nil, false, nil
+		return nil, 0, false, nil
 	}
 	if s.ended.Load() {
-		return nil, true, errEnded
+		return nil, 0, true, errEnded
 	}
 	var nodes []clusterNode
 	err = s.store.observe(ctx, name, func() (err error) {
-		nodes, err = e.nodesWithShards(ctx)
+		nodes, err = e.nodesWithShards(func(statement *builder, scan func(rowSet) error) error {
+			return e.query(ctx, e.db, statement, scan)
+		})
 		return err
 	})
 	if err != nil || len(nodes) == 0 {
-		return nil, err != nil, err
+		return nil, 0, err != nil, err
 	}
 	q := &nodeQuery{}
 	ask(q)
@@ -375,16 +401,7 @@ func askNodes[R any](
 			var rows []R
 			bounded := *e
 			bounded.statement = timeout
-			native = bounded.query(ctx, e.db, q.statement(e, node.key), func(row rowSet) error {
-				rows = nil
-				for row.Next() {
-					rows = append(rows, *new(R))
-					if err := scan(row, &rows[len(rows)-1]); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			native = bounded.query(ctx, e.db, q.statement(e, node.key), scanInto(&rows, scan))
 			if native == nil {
 				found = append(found, rows...)
 			}
@@ -394,9 +411,9 @@ func askNodes[R any](
 		case err == nil:
 			answers++
 		case stateIs(native, undefinedFunction, undefinedTable): // It was not created on this node, or a shard moved away.
-			return nil, false, nil
+			return nil, 0, false, nil
 		case !isNodeError(native) || ctx.Err() != nil:
-			return nil, true, err
+			return nil, 0, true, err
 		default:
 			failed = err
 		}
@@ -405,9 +422,70 @@ func askNodes[R any](
 		}
 	}
 	if answers == 0 {
-		return nil, true, cmp.Or(failed, errNoNode)
+		return nil, len(nodes), true, cmp.Or(failed, errNoNode)
 	}
-	return found, true, nil
+	return found, len(nodes) - answers, true, nil
+}
+
+// scanInto returns a function that sets rows to those of a result.
+func scanInto[R any](rows *[]R, scan func(rowSet, *R) error) func(rowSet) error {
+	return func(row rowSet) error {
+		*rows = nil
+		for row.Next() {
+			*rows = append(*rows, *new(R))
+			if err := scan(row, &(*rows)[len(*rows)-1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// askNodesWithin is askPresentNodes in a transaction. The first failure ends a transaction, so it skips the nodes that
+// are known to be absent, and a failure of another one ends the run: the next run of the Update skips that node, too.
+func askNodesWithin[R any](
+	ctx context.Context, s *session, name string, ask func(q *nodeQuery), scan func(rowSet, *R) error,
+) (found []R, missing int, asked bool, err error) {
+	e, ok := s.store.engine.(*postgresEngine)
+	if !ok || !e.distributed || s.announcing {
+		return nil, 0, false, nil
+	}
+	var native error
+	run := func(statement *builder, scan func(rowSet) error) error {
+		return s.run(ctx, name, statement, func(ctx context.Context, statement *builder) error {
+			native = e.query(ctx, s.conn, statement, scan)
+			return native
+		})
+	}
+	// This sends the pending writes, too. So a failure below is one of the node that is asked.
+	nodes, err := e.nodesWithShards(run)
+	if err != nil || len(nodes) == 0 {
+		return nil, 0, err != nil, err
+	}
+	q := &nodeQuery{}
+	ask(q)
+	for _, node := range nodes {
+		if skip, _ := e.nodes.skip(node.group, time.Now()); skip {
+			missing++
+			continue
+		}
+		var rows []R
+		err := run(q.statement(e, node.key), scanInto(&rows, scan))
+		if err != nil && !isNodeError(native) {
+			return nil, 0, true, err
+		}
+		if e.nodes.record(node.group, err == nil, stateIs(native, statementCancelled), time.Now()) {
+			s.store.logNode(ctx, node.group, err)
+		}
+		if err != nil {
+			return nil, 0, true, &transientError{err}
+		}
+		found = append(found, rows...)
+	}
+	if missing == len(nodes) {
+		return nil, missing, true, errNoNode
+	}
+	return found, missing, true, nil
 }
 
 // errNoNode is the error of a query while all nodes are left alone.

@@ -207,9 +207,9 @@ func TestDistribute(t *testing.T) {
 		"distributed ticketing_sales_sums by company_id with ticketing_companies",
 		"distributed ticketing_sales_progress by company_id with ticketing_companies",
 		"distributed ticketing_buyer_orders by company_id with ticketing_companies",
-		"distributed ticketing_sessions by user_id with none",
-		"distributed ticketing_sign_in_tokens by user_id with ticketing_sessions",
-		"distributed ticketing_passkeys by user_id with ticketing_sessions",
+		"distributed ticketing_sessions by user_id with ticketing_companies",
+		"distributed ticketing_sign_in_tokens by user_id with ticketing_companies",
+		"distributed ticketing_passkeys by user_id with ticketing_companies",
 	}
 	is.Equal(calls(), want)
 	for i, call := range want { // The plan was kept to.
@@ -331,9 +331,9 @@ func TestDistributedUpgrade(t *testing.T) {
 		"distributed ticketing_notifications by company_id with ticketing_companies",
 		"distributed ticketing_notification_prunes by company_id with ticketing_companies",
 		"reference ticketing_staff",
-		"distributed ticketing_sessions by user_id with none",
-		"distributed ticketing_sign_in_tokens by user_id with ticketing_sessions",
-		"distributed ticketing_passkeys by user_id with ticketing_sessions",
+		"distributed ticketing_sessions by user_id with ticketing_companies",
+		"distributed ticketing_sign_in_tokens by user_id with ticketing_companies",
+		"distributed ticketing_passkeys by user_id with ticketing_companies",
 		"distributed ticketing_book_checks by company_id with ticketing_companies",
 		"distributed ticketing_sales_sums by company_id with ticketing_companies",
 		"distributed ticketing_sales_progress by company_id with ticketing_companies",

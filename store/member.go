@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -91,10 +94,48 @@ func (s *session) ListMembers(
 }
 
 // ListMemberships returns a user's memberships in companies, by the ids of the companies, without those that were
-// removed.
+// removed. On a cluster one statement asks every shard, which shows all of them while shards move, too. While a node is
+// away that statement fails, and each node is asked by itself. An answer without the absent nodes is never complete.
 func (s *session) ListMemberships(
 	ctx context.Context, userID uuid.UUID, limit int,
 ) ([]driver.Member, error) {
+	e, ok := s.store.engine.(*postgresEngine)
+	cluster := ok && e.distributed && (s.owner != nil || s.alone)
+	if !cluster || !e.nodes.mayBeAway() {
+		members, err := s.allMemberships(ctx, userID, limit)
+		if !cluster || !errors.Is(err, driver.ErrUnavailable) {
+			return members, err
+		}
+		e.nodes.doubt(true)
+		if s.owner != nil {
+			return nil, &transientError{err} // The transaction has failed. Its next run asks node by node.
+		}
+	}
+	ask := askPresentNodes[driver.Member]
+	if s.owner != nil {
+		ask = askNodesWithin[driver.Member]
+	}
+	onNodes := func(q *nodeQuery) {
+		q.columns = "company_id uuid, user_id uuid, name text, role text, created_at bigint, updated_at bigint"
+		q.add(nil, build(e, "SELECT "+memberColumns+" FROM ticketing_members WHERE user_id = ? AND role <> ''"+
+			" ORDER BY company_id LIMIT ?", userID, max(limit, 0)))
+	}
+	members, missing, asked, err := ask(ctx, s, "ListMemberships", onNodes, scanMember)
+	if err != nil {
+		return nil, err
+	}
+	if !asked || missing == 0 {
+		e.nodes.doubt(false)
+		return s.allMemberships(ctx, userID, limit)
+	}
+	compare := func(a, b driver.Member) int { return slices.Compare(a.CompanyID[:], b.CompanyID[:]) }
+	slices.SortFunc(members, compare)
+	members = slices.CompactFunc(members, func(a, b driver.Member) bool { return compare(a, b) == 0 })
+	return members[:min(len(members), max(limit, 0))], fmt.Errorf("ticketing/store: memberships: %w", driver.ErrIncomplete)
+}
+
+// allMemberships is ListMemberships by one statement.
+func (s *session) allMemberships(ctx context.Context, userID uuid.UUID, limit int) ([]driver.Member, error) {
 	return find(ctx, s, "ListMemberships", memberModel.record, s.newSelect().
 		Where("user_id = ?", id(userID)).Where("role <> ''").
 		Apply(page("company_id", limit)))

@@ -133,6 +133,14 @@ func migrationNotes(name string) MigrationNotes {
 			Blocks: []TableLock{{"ticketing_audit_entries", false}},
 			Older:  unaffected,
 		}
+	case "0014_audit_users":
+		return MigrationNotes{
+			Changes: "Adds a column to the audit log: whether an entry is one of a user.",
+			Takes:   moments + "What operators do and sign-ins wait.",
+			Blocks:  []TableLock{{"ticketing_audit_entries", true}},
+			Older: unaffected + " Of sign-ins that newer servers write they show the id of the user as that of the " +
+				"company.",
+		}
 	default:
 		return MigrationNotes{}
 	}

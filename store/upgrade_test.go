@@ -51,6 +51,7 @@ func released() map[string]map[string]string {
 			"0011_search":        "20c5d3823ad97b5cfcb2fc9268c9ae84aa863bf2c4457d17b9201fecf06c5572",
 			"0012_event_sums":    "8b45ea7dd0c230fa8b2d472dee9b2a08fc1d230974ad35b2e4798ac9d3160ff2",
 			"0013_audit_ids":     "80815cb20baca670468364eae9e842bed11cd39d8569ef508913c90320e18fd9",
+			"0014_audit_users":   "6d3f48328cc0bb88c0cc02de8cf18e6412137b0e7137fbb12be3721f49fd0ad3",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -66,6 +67,7 @@ func released() map[string]map[string]string {
 			"0011_search":        "7d2d7664ace096a3f9a6b3d9427f32acf36f73c3114dd38c92b7d7a0e9d0dcfc",
 			"0012_event_sums":    "bb40dd926243932d5596ef70d518c21f9748873f282643b8182e8a41cb9a4108",
 			"0013_audit_ids":     "a7928af4d72f296fb8931145ba7985fe3a5a786dfecb6ce2eff942f07c9f6c9b",
+			"0014_audit_users":   "3ed1915174751e14d5568ab3fdf6f528171f543f56c96f69997e7ba99860a14d",
 		},
 	}
 }

@@ -53,15 +53,22 @@ func auditChecks() []Check {
 	}
 }
 
-// auditListed appends audit records of two companies and of none, out of order, several of them at the same time.
+// auditListed appends audit records of two companies and of none, out of order, several of them at the same time. Two
+// of those of none are of a user, who is no company.
 func auditListed(ctx context.Context, s driver.Store) error {
+	const user = 77
+	ofUser := func(act driver.AuditEntry) driver.AuditEntry {
+		act.UserID = id(user)
+		return act
+	}
 	acts := []driver.AuditEntry{
 		newAuditEntry(companyA, 15, at(300)), newAuditEntry(companyB, 60, at(200)), newAuditEntry(uuid.Nil, 50, at(200)),
 		newAuditEntry(companyA, 40, at(200)), newAuditEntry(companyB, 90, at(100)), newAuditEntry(companyA, 30, at(50)),
-		newAuditEntry(uuid.Nil, 20, at(50)),
+		newAuditEntry(uuid.Nil, 20, at(50)), ofUser(newAuditEntry(uuid.Nil, 19, at(50))),
+		ofUser(newAuditEntry(uuid.Nil, 18, at(40))),
 	}
 	err := update(ctx, s, func(ctx context.Context, tx driver.Tx) error {
-		for _, part := range [][]int{{3, 0}, {6}, {1, 5, 4}, {2}} {
+		for _, part := range [][]int{{3, 0}, {6, 8}, {1, 5, 4, 7}, {2}} {
 			var some []driver.AuditEntry
 			for _, i := range part {
 				some = append(some, acts[i])
@@ -76,7 +83,7 @@ func auditListed(ctx context.Context, s driver.Store) error {
 		return fmt.Errorf("append: %w", err)
 	}
 	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
-		for _, company := range []uuid.UUID{{}, companyA, companyB, id(99)} {
+		for _, company := range []uuid.UUID{{}, companyA, companyB, id(99), id(user)} {
 			var order []driver.AuditEntry
 			for _, act := range acts {
 				if company == uuid.Nil || act.CompanyID == company {

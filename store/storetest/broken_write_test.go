@@ -78,6 +78,9 @@ func brokenWrites() []broken {
 		{"keeps one act of a list", "audit/list is in order and in pages", writing(func(tx driver.Tx) driver.Tx {
 			return forgetsActs{tx}
 		})},
+		{"forgets the user of an act", "audit/list is in order and in pages", writing(func(tx driver.Tx) driver.Tx {
+			return forgetsUsers{tx}
+		})},
 		{"loses what an ending says", "order endings/round trip", writing(func(tx driver.Tx) driver.Tx {
 			return unreasoned{tx}
 		})},
@@ -386,6 +389,16 @@ type forgetsActs struct{ driver.Tx }
 
 func (f forgetsActs) AppendAudit(ctx context.Context, acts []driver.AuditEntry) error {
 	return f.Tx.AppendAudit(ctx, acts[:min(1, len(acts))])
+}
+
+type forgetsUsers struct{ driver.Tx }
+
+func (f forgetsUsers) AppendAudit(ctx context.Context, acts []driver.AuditEntry) error {
+	acts = slices.Clone(acts)
+	for i := range acts {
+		acts[i].UserID = uuid.Nil
+	}
+	return f.Tx.AppendAudit(ctx, acts)
 }
 
 type latestBuyer struct{ driver.Tx }
