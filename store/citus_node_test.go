@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,14 +138,7 @@ func TestClusterDueWorkWithoutANode(t *testing.T) {
 		WHERE get_shard_id_for_distribution_column('ticketing_companies', id) IN (
 			SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)) ORDER BY 1`)
 	is.True(len(there) > 0 && len(there) < len(ids))
-	name := texts(t, beside(t, dsn), "SELECT current_database()")[0]
-	// As a superuser of another database of that node.
-	admin := beside(t, strings.Replace(testdb.WorkerDSN(t, dsn), "/"+name, "/postgres", 1))
-	_, err := admin.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
-	is.NoErr(err)
-	_, err = admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE datname = '`+name+`' AND backend_type = 'client backend'`)
-	is.NoErr(err)
+	start := testdb.StopWorker(t, dsn)
 
 	companies := func() (found []string) {
 		for _, work := range dueOf(t, s, query) {
@@ -165,14 +157,13 @@ func TestClusterDueWorkWithoutANode(t *testing.T) {
 	nodes, absent := s.AbsentNodes()
 	is.True(nodes > 1)
 	is.Equal(len(absent), 1)
-	err = s.Snapshot(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+	err := s.Snapshot(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		_, err := tx.DueWork(ctx, query)
 		return err
 	})
 	is.True(errors.Is(err, driver.ErrUnavailable))
 
-	_, err = admin.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true")
-	is.NoErr(err)
+	start()
 	for begun := time.Now(); len(companies()) < len(ids); {
 		if time.Since(begun) > time.Minute {
 			t.Fatal("the node is not asked again")

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -156,6 +157,33 @@ func WorkerDSN(tb testing.TB, dsn string) string {
 	}
 	at.Host = net.JoinHostPort(host, port)
 	return at.String()
+}
+
+// StopWorker makes the first worker of a cluster refuse all connections to a database, and ends those that there are,
+// until start is called.
+func StopWorker(tb testing.TB, dsn string) (start func()) {
+	tb.Helper()
+	at, err := url.Parse(WorkerDSN(tb, dsn))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	name := strings.TrimPrefix(at.Path, "/")
+	at.Path = "/postgres" // A superuser of another database of that node is let in.
+	admin := Pool(tb, at.String())
+	run := func(statements ...string) {
+		tb.Helper()
+		for _, statement := range statements {
+			if _, err := admin.ExecContext(tb.Context(), statement); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	run("ALTER DATABASE "+name+" ALLOW_CONNECTIONS false", `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = '`+name+`' AND backend_type = 'client backend'`)
+	return func() {
+		tb.Helper()
+		run("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
+	}
 }
 
 func migrate(tb testing.TB, dsn string) {
