@@ -32,18 +32,12 @@ func TestClusterSignInWithoutANode(t *testing.T) {
 	is := is.New(t)
 	dsn := testdb.FreshDSN(t)
 	e := newEnv(t, postgres(t, dsn, nil))
-	db := beside(t, dsn)
-	first := ""
-	is.NoErr(db.QueryRowContext(t.Context(), "SELECT min(groupid)::text FROM pg_dist_node WHERE groupid <> 0").Scan(&first))
-	onAway := func(table string, id uuid.UUID) (away bool) {
-		is.NoErr(db.QueryRowContext(t.Context(), `SELECT groupid::text = '`+first+`' FROM pg_dist_placement
-			WHERE shardid = get_shard_id_for_distribution_column('`+table+`', '`+id.String()+`'::uuid)`).Scan(&away))
-		return away
-	}
+	worker := testdb.WorkerOf(t, dsn, uuid.Nil) // The node of what is about no company and no user.
+	onAway := func(id uuid.UUID) bool { return testdb.WorkerOf(t, dsn, id) == worker }
 	var present, absent []uuid.UUID
 	for len(present) < 2 || len(absent) < 1 {
 		company := e.unverified(t)
-		if onAway("ticketing_companies", company) {
+		if onAway(company) {
 			absent = append(absent, company)
 		} else {
 			present = append(present, company)
@@ -80,7 +74,7 @@ func TestClusterSignInWithoutANode(t *testing.T) {
 		for _, company := range slices.Concat(m.present, m.absent) {
 			m.id = e.join(t, company, m.email, ticketing.RoleAdministrator).UserID
 		}
-		m.onAway = onAway("ticketing_sessions", m.id)
+		m.onAway = onAway(m.id)
 		people = append(people, m)
 	}
 	ofAway, ofTwo, ofOne, ofBoth, ofLost := find(true, 1, 0), find(false, 2, 0), find(false, 1, 0), find(false, 1, 1),
@@ -93,12 +87,12 @@ func TestClusterSignInWithoutANode(t *testing.T) {
 	var staff uuid.UUID
 	for n := 0; staff == uuid.Nil; n++ {
 		employed := e.employ(t, fmt.Sprintf("staff%d@adire.ng", n), ticketing.StaffAuditor).UserID
-		if !onAway("ticketing_sessions", employed) {
+		if !onAway(employed) {
 			staff = employed
 		}
 	}
 
-	start := testdb.StopWorker(t, dsn)
+	start := testdb.StopWorker(t, worker)
 
 	ways := func(m *memberOfNodes, count int64) []error {
 		byCode := func() error {

@@ -138,7 +138,7 @@ func TestClusterDueWorkWithoutANode(t *testing.T) {
 		WHERE get_shard_id_for_distribution_column('ticketing_companies', id) IN (
 			SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)) ORDER BY 1`)
 	is.True(len(there) > 0 && len(there) < len(ids))
-	start := testdb.StopWorker(t, dsn)
+	start := testdb.StopWorker(t, testdb.WorkerDSN(t, dsn))
 
 	companies := func() (found []string) {
 		for _, work := range dueOf(t, s, query) {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/scratch"
@@ -141,14 +143,27 @@ func FreshDSN(tb testing.TB) string {
 // WorkerDSN returns the URL of a database on the first worker of its cluster.
 func WorkerDSN(tb testing.TB, dsn string) string {
 	tb.Helper()
+	return workerDSN(tb, dsn, "true")
+}
+
+// WorkerOf returns the URL of a database on the worker that has the rows of a company or a user.
+func WorkerOf(tb testing.TB, dsn string, id uuid.UUID) string {
+	tb.Helper()
+	return workerDSN(tb, dsn, `groupid = (SELECT groupid FROM pg_dist_placement
+		WHERE shardid = get_shard_id_for_distribution_column('ticketing_companies', '`+id.String()+"'::uuid))")
+}
+
+func workerDSN(tb testing.TB, dsn, which string) string {
+	tb.Helper()
 	pool, err := store.OpenPool(dsn)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer func() { _ = pool.Close() }()
 	var host, port string
-	if err := pool.QueryRowContext(tb.Context(), `SELECT nodename, nodeport::text FROM pg_dist_node
-		WHERE groupid <> 0 AND isactive AND noderole = 'primary' ORDER BY groupid LIMIT 1`).Scan(&host, &port); err != nil {
+	if err := pool.QueryRowContext(tb.Context(), "SELECT nodename, nodeport::text FROM pg_dist_node "+
+		"WHERE groupid <> 0 AND isactive AND noderole = 'primary' AND "+which+" ORDER BY groupid LIMIT 1",
+	).Scan(&host, &port); err != nil {
 		tb.Fatal(err)
 	}
 	at, err := url.Parse(dsn)
@@ -159,11 +174,11 @@ func WorkerDSN(tb testing.TB, dsn string) string {
 	return at.String()
 }
 
-// StopWorker makes the first worker of a cluster refuse all connections to a database, and ends those that there are,
-// until start is called.
+// StopWorker makes a worker of a cluster refuse all connections to a database, and ends those that there are, until
+// start is called. dsn is the URL of the database there.
 func StopWorker(tb testing.TB, dsn string) (start func()) {
 	tb.Helper()
-	at, err := url.Parse(WorkerDSN(tb, dsn))
+	at, err := url.Parse(dsn)
 	if err != nil {
 		tb.Fatal(err)
 	}
