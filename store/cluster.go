@@ -218,6 +218,9 @@ func (r *clusterReader) readTables(ctx context.Context) error {
 		r.problem("%s. Run \"ticketing migrate --distribute citus\".",
 			someTables(local, "is on the coordinator alone", "are on the coordinator alone"))
 	}
+	if err := r.readColocation(ctx); err != nil {
+		return err
+	}
 	return r.read(ctx, `SELECT t.name, p.privilege FROM unnest(ARRAY[`+r.tables()+`]) AS t (name),
 			unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p (privilege)
 		WHERE pg_catalog.has_table_privilege(
@@ -227,6 +230,24 @@ func (r *clusterReader) readTables(ctx context.Context) error {
 			err := row.Scan(&table, &privilege)
 			r.rights = append(r.rights, "("+literal(table)+", "+literal(privilege)+")")
 			return err
+		})
+}
+
+// colocateUsers moves the tables of users to the nodes of the companies' shards.
+const colocateUsers = "SELECT alter_distributed_table('ticketing_sessions', colocate_with => '" + anchor +
+	"', cascade_to_colocated => true)"
+
+// readColocation reports whether the tables of users are distributed as earlier versions did. Then the shards of
+// sessions move apart from those of the audit log.
+func (r *clusterReader) readColocation(ctx context.Context) error {
+	return r.read(ctx, `SELECT 1 FROM pg_catalog.pg_dist_partition u, pg_catalog.pg_dist_partition c
+		WHERE u.logicalrelid = pg_catalog.to_regclass(`+literal(quoted(r.engine.place)+".ticketing_sessions")+`)
+			AND c.logicalrelid = pg_catalog.to_regclass(`+r.engine.anchorLiteral()+`)
+			AND u.partmethod = c.partmethod AND u.colocationid <> c.colocationid`,
+		func(rowSet) error {
+			r.note("An earlier version distributed what users sign in with, so a sign-in may need two nodes. Run %s at a "+
+				"quiet hour.", colocateUsers)
+			return nil
 		})
 }
 

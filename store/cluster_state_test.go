@@ -144,6 +144,20 @@ func TestClusterState(t *testing.T) {
 	is.Equal(companies, int64(len(ids)))
 	is.Equal(shards, found.Shards)
 
+	// As an earlier version distributed them.
+	is.Equal(found.Notes, nil)
+	_, err := beside(t, dsn).ExecContext(t.Context(), `
+		SELECT update_distributed_table_colocation('ticketing_sessions', colocate_with => 'none');
+		SELECT update_distributed_table_colocation('ticketing_sign_in_tokens', colocate_with => 'ticketing_sessions');
+		SELECT update_distributed_table_colocation('ticketing_passkeys', colocate_with => 'ticketing_sessions')`)
+	is.NoErr(err)
+	notes := stateOf(t, s).Notes
+	is.Equal(len(notes), 1)
+	_, command, _ := strings.Cut(notes[0], " Run ")
+	_, err = beside(t, dsn).ExecContext(t.Context(), strings.TrimSuffix(command, " at a quiet hour."))
+	is.NoErr(err)
+	is.Equal(stateOf(t, s).Notes, nil)
+
 	worker := testdb.WorkerDSN(t, dsn)
 	at, err := url.Parse(worker)
 	is.NoErr(err)
