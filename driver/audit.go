@@ -10,8 +10,8 @@ import (
 // AuditEntry is an action as a store keeps it. It never changes. Entries are ordered by time, then id.
 type AuditEntry struct {
 	CompanyID uuid.UUID // zero: the action was about no company
-	// UserID is the user whose node keeps an action about no company, on a store of several nodes. Zero: none. It is zero
-	// for an action about a company.
+	// UserID is the user whose node keeps an action about no company, on a store of several nodes. Zero: none. It is
+	// zero for an action about a company.
 	UserID  uuid.UUID
 	At      time.Time
 	ID      uuid.UUID

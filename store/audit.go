@@ -38,8 +38,8 @@ func (m auditModel) record() driver.AuditEntry {
 	return entry
 }
 
-// auditFieldsOf returns the row of an entry. A user's entry has the place of the user, where a company's has that of the
-// company.
+// auditFieldsOf returns the row of an entry. A user's entry has the place of the user, where a company's has that of
+// the company.
 func auditFieldsOf(entry driver.AuditEntry) auditFields {
 	fields := auditFields{
 		CompanyID: entry.CompanyID, At: entry.At, ID: entry.ID, Actor: entry.Actor, Action: entry.Action,

@@ -131,7 +131,8 @@ func (s *session) ListMemberships(
 	compare := func(a, b driver.Member) int { return slices.Compare(a.CompanyID[:], b.CompanyID[:]) }
 	slices.SortFunc(members, compare)
 	members = slices.CompactFunc(members, func(a, b driver.Member) bool { return compare(a, b) == 0 })
-	return members[:min(len(members), max(limit, 0))], fmt.Errorf("ticketing/store: memberships: %w", driver.ErrIncomplete)
+	members = members[:min(len(members), max(limit, 0))]
+	return members, fmt.Errorf("ticketing/store: memberships: %w", driver.ErrIncomplete)
 }
 
 // allMemberships is ListMemberships by one statement.
