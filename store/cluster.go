@@ -245,8 +245,8 @@ func (r *clusterReader) readColocation(ctx context.Context) error {
 			AND c.logicalrelid = pg_catalog.to_regclass(`+r.engine.anchorLiteral()+`)
 			AND u.partmethod = c.partmethod AND u.colocationid <> c.colocationid`,
 		func(rowSet) error {
-			r.note("An earlier version distributed what users sign in with, so a sign-in may need two nodes. Run %s at "+
-				"a quiet hour.", colocateUsers)
+			r.note("An earlier version distributed what users sign in with, so a sign-in may need two nodes. Run %s "+
+				"at a quiet hour.", colocateUsers)
 			return nil
 		})
 }
