@@ -62,6 +62,16 @@ func TestHome(t *testing.T) {
 		_, _, text := browse(t, http.MethodGet, origin+path)
 		is.True(strings.Contains(text, says)) // path
 	}
+	// The bar is painted first: it waits for one stylesheet and no script. The rest of the page waits for its own.
+	for _, path := range []string{"/", prefix + "/docs", prefix + "/guide"} {
+		_, _, text := browse(t, http.MethodGet, origin+path)
+		bar, rest, _ := strings.Cut(text, "</header>")
+		is.Equal(strings.Count(bar, `rel="stylesheet"`), 1) // path
+		is.Equal(strings.Count(bar, "<script"), 0)          // path
+		waits, _, _ := strings.Cut(rest, "<h1")
+		is.Equal(strings.Count(waits, `rel="stylesheet"`), 1) // path
+		is.True(strings.Contains(waits, "<script"))           // path
+	}
 	is.True(!strings.Contains(page, "This demo") && !strings.Contains(page, "svc_live"))
 	console := strings.Replace(origin, "127.0.0.1", "localhost", 1) + "/business"
 	links := strings.Join(hrefs(page), " ")
