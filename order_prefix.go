@@ -14,6 +14,9 @@ import (
 // MaxPrefixBuyers is the most buyers whose orders [OrderSearch].EmailPrefix selects.
 const MaxPrefixBuyers = 20
 
+// maxNewPrefixBuyers is how many buyers may come between the first page of a list or file and its last.
+const maxNewPrefixBuyers = 80
+
 // buyers returns which buyers a search selects, for the scope of a cursor. No email ends with an asterisk.
 func (s *OrderSearch) buyers() string {
 	if s.EmailPrefix != "" {
@@ -29,19 +32,22 @@ func (s *OrderSearch) find(ctx context.Context, tx driver.ReadTx, query driver.O
 	if s.EmailPrefix == "" {
 		return searchOrders(ctx, tx, query)
 	}
+	most := MaxPrefixBuyers
+	if query.After != 0 {
+		// A list or a file that has begun goes on if buyers come meanwhile, whose orders are newer than its rest.
+		most += maxNewPrefixBuyers
+	}
 	buyers, err := tx.ListBuyers(ctx, driver.BuyerQuery{
-		CompanyID: query.CompanyID, Prefix: s.EmailPrefix, Limit: MaxPrefixBuyers + 1,
+		CompanyID: query.CompanyID, Prefix: s.EmailPrefix, Limit: most + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	// A file that has begun goes on with the first buyers if another one comes meanwhile.
-	if len(buyers) > MaxPrefixBuyers && query.After == 0 {
+	if len(buyers) > most {
 		return nil, Invalid(Violation{
 			Message: fmt.Sprintf("emailPrefix: is the beginning of more than %d emails; send more of it", MaxPrefixBuyers),
 		})
 	}
-	buyers = buyers[:min(len(buyers), MaxPrefixBuyers)]
 	float, err := firstRecord(tx.Wallets(ctx, driver.WalletRefs(query.CompanyID)[:1]))
 	if err != nil {
 		return nil, err

@@ -93,3 +93,44 @@ func TestOrdersByTheBeginningOfAnEmail(t *testing.T) {
 			"emailPrefix: is the beginning of more than 20 emails; send more of it")
 	})
 }
+
+// TestFileByTheBeginningOfAnEmailGoesOn checks that a file of the most buyers has all their orders, although another
+// buyer comes before its end, and that a file which begins then is refused.
+func TestFileByTheBeginningOfAnEmailGoesOn(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is, event := is.New(t), shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 1_00, 100)
+		buy := func(email string) uuid.UUID {
+			basket := ticketingtest.Basket(event.ID, "VIP", 1_00, 1)
+			basket.Buyer.Email = email
+			order, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)
+			is.NoErr(err)
+			return order.ID
+		}
+		// The buyer whose email comes last has the oldest order, which is the last of the file.
+		want := []uuid.UUID{}
+		for i := range ticketing.MaxPrefixBuyers {
+			want = slices.Insert(want, 0, buy(fmt.Sprintf("ada-%02d@example.com", 90-i)))
+		}
+		search := ticketing.OrderSearch{EmailPrefix: "ada"}
+		search.Limit = 8
+		found := []uuid.UUID{}
+		for page := 0; ; page++ {
+			exported, err := shop.Staff.ExportOrders(t.Context(), shop.Company.ID, search)
+			is.NoErr(err)
+			for _, order := range exported.Items {
+				found = append(found, order.ID)
+			}
+			if !exported.HasMore {
+				break
+			}
+			buy(fmt.Sprintf("ada-%02d@example.com", page)) // It comes before all others.
+			search.Cursor = exported.NextCursor
+		}
+		is.Equal(found, want)
+		search.Cursor = ""
+		_, err := shop.Staff.ExportOrders(t.Context(), shop.Company.ID, search)
+		is.Equal(said(err), "emailPrefix: is the beginning of more than 20 emails; send more of it")
+	})
+}
