@@ -42,6 +42,7 @@ func TestFilesOfListsAreWhole(t *testing.T) {
 	rows := readCSV(t, s.postJSON(t, owner, event+"/export", "{}"))
 	ok.Equal(len(rows), 1+ticketing.MaxListedBatches+1)
 	ok.True(strings.HasPrefix(rows[len(rows)-1][0], "AND MORE"))
+	s.books.Sell(t, s.event.ID, "VIP", 1)
 	page := s.get(t, owner, event)
 	ok.True(page.has("Only the first 1,000 batches are listed."))
 	ok.True(page.has(`data-label="Sold">1<`))

@@ -55,7 +55,7 @@ INSERT INTO ticketing_ledger_entries VALUES
 	({1}, 'FLOAT', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash}), ({1}, 'EARNINGS', 1, 'x', 1, 0, 1, '', 1, {hash}, {hash});
 INSERT INTO ticketing_float_credits VALUES ({1}, 'r', 1, 1);
 INSERT INTO ticketing_outbox VALUES ({1}, 1, {9}, 'order.created', {5}, {no}, NULL, 1, {no});
-INSERT INTO ticketing_audit_entries VALUES ({1}, 1, {9}, 'Obi', 'company.suspend', 'company', '{}');
+INSERT INTO ticketing_audit_entries VALUES ({1}, 1, {9}, 'Obi', 'company.suspend', 'company', '{}', false);
 INSERT INTO ticketing_users VALUES ({4}, 'ada@example.com', 1);
 INSERT INTO ticketing_members VALUES ({1}, {4}, 'Ada', 'OWNER', 1, 1);
 INSERT INTO ticketing_verification_cases VALUES
