@@ -45,7 +45,7 @@ func (p partOf) ListMemberships(ctx context.Context, userID uuid.UUID, limit int
 }
 
 // TestCompaniesWhileANodeIsAway checks that the list of a person's companies says that some may be missing, and that
-// somebody without any other is told that the database is away, and not that they have none.
+// somebody without any other gets the page about a database that is away, and not an empty list.
 func TestCompaniesWhileANodeIsAway(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
