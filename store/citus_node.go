@@ -427,20 +427,6 @@ func askPresentNodes[R any](
 	return found, len(nodes) - answers, true, nil
 }
 
-// scanInto returns a function that sets rows to those of a result.
-func scanInto[R any](rows *[]R, scan func(rowSet, *R) error) func(rowSet) error {
-	return func(row rowSet) error {
-		*rows = nil
-		for row.Next() {
-			*rows = append(*rows, *new(R))
-			if err := scan(row, &(*rows)[len(*rows)-1]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 // askNodesWithin is askPresentNodes in a transaction. The first failure ends a transaction, so it skips the nodes that
 // are known to be absent, and a failure of another one ends the run: the next run of the Update skips that node, too.
 func askNodesWithin[R any](

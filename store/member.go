@@ -95,7 +95,8 @@ func (s *session) ListMembers(
 
 // ListMemberships returns a user's memberships in companies, by the ids of the companies, without those that were
 // removed. On a cluster one statement asks every shard, which shows all of them while shards move, too. While a node is
-// away that statement fails, and each node is asked by itself. An answer without the absent nodes is never complete.
+// away that statement fails, and each node is asked by itself. The result then lacks what is on the absent nodes, and
+// comes with ErrIncomplete.
 func (s *session) ListMemberships(
 	ctx context.Context, userID uuid.UUID, limit int,
 ) ([]driver.Member, error) {

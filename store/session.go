@@ -74,21 +74,25 @@ func fetch[R any](
 	ctx context.Context, s *session, name string, scan func(rowSet, *R) error, statement *builder,
 ) ([]R, error) {
 	var found []R
-	err := s.read(ctx, name, statement, func(rows rowSet) error {
-		found = nil
+	if err := s.read(ctx, name, statement, scanInto(&found, scan)); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// scanInto returns a function that sets records to those of a result.
+func scanInto[R any](records *[]R, scan func(rowSet, *R) error) func(rowSet) error {
+	return func(rows rowSet) error {
+		*records = nil
 		for rows.Next() {
 			// Scan the record in place: a separate record would be one more allocation for each row.
-			found = append(found, *new(R))
-			if err := scan(rows, &found[len(found)-1]); err != nil {
+			*records = append(*records, *new(R))
+			if err := scan(rows, &(*records)[len(*records)-1]); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	return found, nil
 }
 
 // read runs a statement and calls scan with its rows. It runs the statement again after a transient failure, where each
