@@ -415,3 +415,17 @@ func TestStreamOutlivesAConfirmation(t *testing.T) {
 	ok.Equal(confirmed.next(), somethingChanged)
 	ok.Equal(confirmed.next(), somethingChanged) // once more, for the sums
 }
+
+// TestRefreshLeavesWhatWasDoneToThePage lets a live page be fetched again between an act and the page that says what was
+// done: the message is for that page.
+func TestRefreshLeavesWhatWasDoneToThePage(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	ok.Equal(s.post(t, owner, brandingPath+"/save", "brandName", "Adire Live").StatusCode, http.StatusSeeOther)
+	refresh := s.request(t, http.MethodGet, overviewPath, nil)
+	refresh.Header.Set("X-Console-Live", "1")
+	const said = "The branding was saved."
+	ok.True(!s.do(t, owner, refresh).has(said))
+	ok.True(s.get(t, owner, brandingPath).has(said))
+	ok.True(!s.get(t, owner, brandingPath).has(said)) // It is said once.
+}

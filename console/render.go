@@ -159,7 +159,10 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 		f.Accent = strings.TrimPrefix(strings.ToLower(accent), "#")
 	}
 	name := p.template
-	if after == nil {
+	switch {
+	case after != nil:
+		name, f.Refusal = cmp.Or(after.template, p.template), after.refusal
+	case !x.refreshes(): // What was done is for the page that the browser asks for, perhaps at the same moment.
 		f.Done, f.Offer = x.takeDone(), x.takeOffer() && p.path != accountPath
 		if f.Offer {
 			var err error
@@ -168,8 +171,6 @@ func (x *exchange) render(ctx context.Context, c *call, p *page, shown view, aft
 			}
 			f.OtherWays = f.OtherWays || x.issuerName() != ""
 		}
-	} else {
-		name, f.Refusal = cmp.Or(after.template, p.template), after.refusal
 	}
 	f.Nav = c.navigation(p)
 	f.nameCompany()
