@@ -2,11 +2,14 @@ package console_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
@@ -118,4 +121,58 @@ func TestPageIsShownWithoutItsScript(t *testing.T) {
 	p.Element(`document.querySelector("main form .button")`).Click()
 	p.Wait(`document.querySelector("main")?.checkVisibility()`)
 	p.Wait(`document.querySelector("h1").innerText === "Enter your code"`)
+}
+
+// TestBarNeedsItsOwnStylesheetAlone opens pages whose second stylesheet is late: the bar is shown as it stays.
+func TestBarNeedsItsOwnStylesheetAlone(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	const boxes = `JSON.stringify([...document.querySelectorAll(".bar, .bar *, .top, .top *")].map(e => {
+		const box = e.getBoundingClientRect(), style = getComputedStyle(e)
+		return [e.tagName, box.x, box.y, box.width, box.height, style.color, style.backgroundColor, style.font]
+	}))`
+	for _, size := range []browsertest.Size{browsertest.Desktop, browsertest.Phone} {
+		for _, path := range []string{"", "/sign-in"} {
+			t.Run(fmt.Sprint(size.Width, path), func(t *testing.T) {
+				t.Parallel()
+				ok, s := is.New(t), newShop(t)
+				_, err := s.staff.SuspendCompany(t.Context(), s.company)
+				ok.NoErr(err)
+				path, late, held := path, make(chan struct{}), new(atomic.Bool)
+				if path == "" {
+					path = "/business/" + s.company.String()
+				}
+				release := sync.OnceFunc(func() { close(late) })
+				t.Cleanup(release)
+				handler := s.server.Config.Handler
+				s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/console/console.css" {
+						if held.Load() {
+							<-late
+						}
+						r.URL.RawQuery = "" // so that the browser does not keep it
+					}
+					handler.ServeHTTP(w, r)
+				})
+				var p *browsertest.Page
+				if path == "/sign-in" {
+					p = browsertest.New(t).Open(t, s.localhost()+"/console/icon.svg", size)
+				} else {
+					p = s.open(t, browsertest.New(t), owner, "/account", size)
+				}
+				held.Store(true)
+				p.Text(`(() => { setTimeout(() => location.assign("` + path + `")) })()`)
+				p.Wait(`location.pathname === "` + path + `" && document.querySelector(".bar, .top")?.checkVisibility() &&
+					performance.getEntriesByName("first-contentful-paint").length === 1`)
+				before := p.Text(boxes)
+				ok.Equal(p.Text(`document.querySelector("main") + ""`), "null")
+				release()
+				release()
+				p.Wait(`document.readyState === "complete" && document.querySelector("main").checkVisibility()`)
+				ok.Equal(p.Text(boxes), before)
+			})
+		}
+	}
 }

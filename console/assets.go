@@ -2,16 +2,20 @@ package console
 
 import (
 	_ "embed" // The files of the pages are files of this folder.
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/floatgate/ticketing/internal/webfile"
 	"github.com/floatgate/ticketing/internal/webpage"
 )
 
-// The files that pages load. console.js and console.css are made by .ci/assets from src. htmx.min.js and
-// its extension are as their npm package has them: see assets/htmx/README.md.
+// The files that pages load. console.js, bar.css and console.css are made by .ci/assets from src. htmx.min.js and its
+// extension are as their npm package has them: see assets/htmx/README.md.
 var (
+	//go:embed assets/bar.css
+	barText []byte
 	//go:embed assets/console.css
 	styleText []byte
 	//go:embed assets/console.js
@@ -28,11 +32,13 @@ type asset struct {
 	made        func() webfile.File
 }
 
-func assets() map[string]asset {
+// assets are the files that pages load, by their paths. All consoles of a process share them.
+var assets = sync.OnceValue(func() map[string]asset { //nolint:gochecknoglobals // Nothing changes them.
 	file := func(contentType string, text []byte) asset {
 		return asset{contentType, sync.OnceValue(func() webfile.File { return webfile.New(text) })}
 	}
 	return map[string]asset{
+		"/console/bar.css":     file("text/css; charset=utf-8", barText),
 		"/console/console.css": file("text/css; charset=utf-8", styleText),
 		"/console/console.js":  file("text/javascript; charset=utf-8", scriptText),
 		// The extension is in the file of htmx, which starts at once: an extension that is loaded later opens no
@@ -40,12 +46,38 @@ func assets() map[string]asset {
 		"/console/htmx.js":  file("text/javascript; charset=utf-8", slices.Concat(htmxText, []byte("\n"), streamText)),
 		"/console/icon.svg": file("image/svg+xml", webpage.Icon()),
 	}
+})
+
+// fileAddress returns the address of an asset with its version, the digest of its text, so that a browser which has it
+// does not ask for it again.
+func fileAddress(name string) string {
+	path := "/console/" + name
+	return path + "?v=" + assets()[path].made().Version()
+}
+
+// barAddress returns the address of the stylesheet of the bar, which sets the accent, too. Without a color the accent
+// is the console's own.
+func barAddress(color string) string {
+	address := fileAddress("bar.css")
+	if color == "" {
+		return address
+	}
+	return accentPath + color + ".css" + address[strings.Index(address, "?"):]
+}
+
+// cacheControl returns how long a browser may keep an asset. With its version in the address it never changes. A server
+// of another version, as beside this one during an upgrade, has another file at the address.
+func cacheControl(r *http.Request, file webfile.File) string {
+	if r.URL.Query().Get("v") == file.Version() {
+		return "public, max-age=31536000, immutable"
+	}
+	return "public, no-cache"
 }
 
 // sendAsset sends the file, or 304 if the browser has it. Assets hold no personal data, so a browser may cache them.
 func (x *exchange) sendAsset() (status int) {
 	x.setPolicies(answer{})
-	x.w.Header().Set("Cache-Control", "public, no-cache")
-	found := x.assets[x.route.pattern]
+	found := assets()[x.route.pattern]
+	x.w.Header().Set("Cache-Control", cacheControl(x.r, found.made()))
 	return found.made().Serve(x.w, x.r, found.contentType)
 }

@@ -213,11 +213,41 @@ func TestStreamsComeWithHtmx(t *testing.T) {
 	ok, s := is.New(t), newSite(t)
 	page := s.get(t, owner, "/business/{companyId}").text
 	ok.True(strings.Contains(page, `id="stream"`))
-	ok.Equal(strings.Count(page, "<script"), 2)
+	ok.Equal(strings.Count(page, "<script"), 1)
+	ok.Equal(strings.Count(page, ` data-htmx="/console/htmx.js?v=`), 1)
 	script := s.get(t, owner, "/console/htmx.js").text
 	for _, name := range []string{"htmx.min.js", "hx-sse.min.js"} {
 		text, err := os.ReadFile("assets/htmx/" + name)
 		ok.NoErr(err)
 		ok.True(strings.Contains(script, string(text))) // name
 	}
+}
+
+// TestBrowsersKeepWhatNeverChanges checks that the addresses of files have the version of the file, that a browser then
+// keeps the file, and that a file of another version is not kept under such an address: while servers are upgraded, one
+// may be asked for what another one's page names.
+func TestBrowsersKeepWhatNeverChanges(t *testing.T) {
+	t.Parallel()
+	ok, s := is.New(t), newSite(t)
+	_, err := s.staff.UpdateBranding(t.Context(), s.company, ticketing.UpdateBrandingParams{
+		PrimaryColor: new("#2563EB"), AccentColor: new("#2563EB"),
+	})
+	ok.NoErr(err)
+	files := loaded.FindAllStringSubmatch(s.get(t, owner, "/business/{companyId}").text, -1)
+	versions := map[string]string{}
+	for _, file := range files {
+		path, version, versioned := strings.Cut(file[1], "?v=")
+		if !versioned {
+			ok.Equal(path, "/console/icon.svg")
+			continue
+		}
+		versions[path] = version
+		ok.Equal(s.get(t, owner, file[1]).Header.Get("Cache-Control"), "public, max-age=31536000, immutable")
+		for _, other := range []string{path, path + "?v=", path + "?v=" + strings.Repeat("0", len(version))} {
+			ok.Equal(s.get(t, owner, other).Header.Get("Cache-Control"), "public, no-cache") // other
+		}
+	}
+	ok.Equal(len(versions), 3) // the bar with the colour, console.css, console.js
+	bar := s.get(t, owner, "/console/accent/2563eb.css?v="+versions["/console/accent/2563eb.css"]).text
+	ok.Equal(bar, s.get(t, owner, "/console/bar.css").text+"@layer accent{:root{--accent-light:#2563eb}}\n")
 }

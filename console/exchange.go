@@ -55,8 +55,8 @@ type answer struct {
 	allow       string
 	stream      *stream // sent instead of the body
 	retryAfter  int     // seconds
-	public      bool
-	once        bool // holds a secret: it is not compressed
+	caching     string  // the Cache-Control; empty: "no-store"
+	once        bool    // holds a secret: it is not compressed
 }
 
 // step makes the response of a route that is neither a page nor an act.
@@ -266,10 +266,7 @@ func (x *exchange) send(ctx context.Context, a answer) {
 	for _, cookie := range x.cookies {
 		http.SetCookie(x.w, cookie)
 	}
-	header.Set("Cache-Control", "no-store")
-	if a.public {
-		header.Set("Cache-Control", "public, max-age=86400")
-	}
+	header.Set("Cache-Control", cmp.Or(a.caching, "no-store"))
 	if a.location != "" {
 		header.Set("Location", a.location)
 	}

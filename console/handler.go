@@ -34,7 +34,6 @@ type console struct {
 	nav        []*page          // those of the navigation, in its order
 	keys       map[*page]string // the letters of those
 	templates  *templates
-	assets     map[string]asset
 	codes      ratewindow.Limit // of the codes that an address is sent
 	tries      ratewindow.Limit // of the attempts of a client to sign in
 	used       ratewindow.Limit // of the challenges of passkeys that were used
@@ -97,7 +96,6 @@ func New(svc *ticketing.Service, config *Config) (http.Handler, error) {
 	if c.templates, err = newTemplates(c.config.Clock, c.config.Title); err != nil {
 		return nil, fmt.Errorf("console: templates: %w", err)
 	}
-	c.assets = assets()
 	c.live, c.downloads = newLive(svc, c.config.Logger), newDownloads()
 	if err := c.register(); err != nil {
 		return nil, err
@@ -169,7 +167,7 @@ func (c *console) register() error {
 	for _, t := range c.signInRoutes() {
 		add(t)
 	}
-	for path := range c.assets {
+	for path := range assets() {
 		add(&route{pattern: path, asset: true})
 	}
 	add(&route{pattern: accentPath + "{color}", get: accentStep})

@@ -118,7 +118,7 @@ func lookStep(_ context.Context, x *exchange) (answer, error) {
 		text = ink
 	}
 	return answer{
-		status: http.StatusOK, contentType: "text/css; charset=utf-8", public: true,
+		status: http.StatusOK, contentType: "text/css; charset=utf-8", caching: "public, max-age=86400",
 		body: fmt.Appendf(nil, "@layer accent{.look{--look-primary:%s;--look-on-primary:%s;--look-accent:%s;"+
 			"--look-on-accent:%s;--look-text:%s}}\n", primary, onPrimary, accent, onAccent, text),
 	}, nil

@@ -1,6 +1,6 @@
 // Command assets makes the files of browsers from their sources. Of the embed SDK these are service.js and framed.js of
 // TypeScript, bundled and minified, widget.css minified, and service.d.ts, which is public.d.ts. Of the console these
-// are console.js and console.css.
+// are console.js, bar.css and console.css.
 //
 //	go -C .ci/assets run . ../../widget/src ../../widget/assets
 //	go -C .ci/assets run . ../../console/src ../../console/assets
@@ -37,7 +37,7 @@ func run(args []string) error {
 		return err
 	}
 	var entries []string
-	for _, name := range []string{"service.ts", "framed.ts", "widget.css", "console.ts", "console.css"} {
+	for _, name := range []string{"service.ts", "framed.ts", "widget.css", "console.ts", "bar.css", "console.css"} {
 		if entry := filepath.Join(source, name); exists(entry) {
 			entries = append(entries, entry)
 		}

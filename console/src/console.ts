@@ -1,5 +1,6 @@
 // The script of the console. Every page works without it, and without htmx, except passkeys. It stands after the bar at
-// the top, so that a browser paints the bar while it loads the script, and only then reads the rest of the page.
+// the top, so that a browser paints the bar while it loads the script, and only then reads the rest of the page. It loads
+// htmx after that.
 
 import { begin as beginCharts } from "./chart";
 import { begin as beginKeys } from "./keys";
@@ -199,6 +200,13 @@ document.addEventListener("DOMContentLoaded", () => {
     token.value = location.hash.slice(1);
     history.replaceState(null, "", location.pathname);
     document.querySelector("#link-field")?.setAttribute("hidden", "");
+  }
+
+  const later = document.body.dataset.htmx;
+  if (later) {
+    const script = document.createElement("script");
+    script.src = later;
+    document.head.append(script);
   }
 
   beginCharts();

@@ -42,6 +42,9 @@ func New(text []byte) File {
 	}
 }
 
+// Version is the digest of the text: 32 hexadecimal digits.
+func (f File) Version() string { return strings.Trim(f.plain.tag, `"`) }
+
 // Serve sends the file to a GET or HEAD, or 304 if the client has it, and returns the status. All other headers are the
 // caller's, who sets them before.
 func (f File) Serve(w http.ResponseWriter, r *http.Request, contentType string) (status int) {
