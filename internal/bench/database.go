@@ -108,19 +108,20 @@ func (l *benchDatabase) distribute(ctx context.Context, opened *store.Store) err
 	return nil
 }
 
-// analyze updates PostgreSQL's statistics of the tables, as autovacuum does sooner or later.
-func (l *benchDatabase) analyze(ctx context.Context) error {
+// vacuum removes what dead rows left in tables and indexes, and updates PostgreSQL's statistics, as autovacuum does sooner
+// or later.
+func (l *benchDatabase) vacuum(ctx context.Context) error {
 	if l.admin == nil {
 		return nil
 	}
-	//nolint:gosec // The name of the schema was made here.
-	_, err := l.admin.ExecContext(ctx, `DO $$ DECLARE name text; BEGIN
-		FOR name IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '`+l.schema+`' LOOP
-			EXECUTE 'ANALYZE ' || name;
-		END LOOP;
-	END $$`)
+	var tables string
+	err := l.admin.QueryRowContext(ctx, `SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
+		FROM pg_tables WHERE schemaname = $1`, l.schema).Scan(&tables)
+	if err == nil {
+		_, err = l.admin.ExecContext(ctx, "VACUUM (ANALYZE) "+tables)
+	}
 	if err != nil {
-		return fmt.Errorf("analyze the tables: %w", err)
+		return fmt.Errorf("vacuum the tables: %w", err)
 	}
 	return nil
 }

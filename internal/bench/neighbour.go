@@ -108,7 +108,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 		}
 		b.countSold(floodOrders*neighbourShops, floodLines)
 		b.sold += floodOrders
-		if err := b.db.analyze(ctx); err != nil {
+		if err := b.db.vacuum(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -107,6 +107,8 @@ func pageRoutes() []string {
 const (
 	// dispatchPoll is how often the bench looks whether all facts are dispatched.
 	dispatchPoll = 100 * time.Millisecond
+	// While the bench warms up, pageVisitors request pages at the same time, for the duration of a run by warmUpPart.
+	pageVisitors, warmUpPart = 4, 5
 	// pageHeader is the header of a request that has the name of its page.
 	pageHeader = "Bench-Page"
 	// sessionCookie is the name of the console's cookie on plain loopback.
@@ -130,10 +132,7 @@ func (b *bench) measurePages(ctx context.Context) (Report, error) {
 	if b.Background {
 		b.ends = append(b.ends, background(ctx, m.svc))
 	}
-	b.Progress("warming up", "")
-	for _, route := range pageRoutes() {
-		m.visit(ctx, route)
-	}
+	m.warmUp(ctx)
 	m.mu.Lock()
 	m.answered = map[string]*pageAnswers{}
 	m.mu.Unlock()
@@ -195,7 +194,7 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	if err := m.signIn(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.db.analyze(ctx); err != nil {
+	if err := b.db.vacuum(ctx); err != nil {
 		return nil, err
 	}
 	return m, m.serve(ctx)
@@ -303,6 +302,23 @@ func (m *pagesBench) record(ctx context.Context, sent console.Answer) {
 	if m.run != nil {
 		m.run.record(sent.Duration)
 	}
+}
+
+// warmUp requests all pages, each at least once. A connection to PostgreSQL prepares what a page reads when it first reads
+// that page. So after this the connections are as those of a server that has run for some time.
+func (m *pagesBench) warmUp(ctx context.Context) {
+	m.Progress("warming up", "")
+	routes, over := pageRoutes(), time.Now().Add(m.Duration/warmUpPart)
+	var visitors sync.WaitGroup
+	for n := range pageVisitors {
+		visitors.Go(func() {
+			first := n * len(routes) / pageVisitors
+			for i := 0; ctx.Err() == nil && (n == 0 && i < len(routes) || time.Now().Before(over)); i++ {
+				m.visit(ctx, routes[(first+i)%len(routes)])
+			}
+		})
+	}
+	visitors.Wait()
 }
 
 // visit requests a page as a browser does. A missing response counts as a failure of the page.

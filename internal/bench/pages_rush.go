@@ -64,12 +64,9 @@ func (b *bench) newRushBench(ctx context.Context) (*rushBench, error) {
 	return &rushBench{pagesBench: m}, b.startWorkers(ctx)
 }
 
-// warmUp requests each page once and sells for a moment. If a page fails here, the bench fails, too.
+// warmUp requests pages and sells for a moment. If a page fails here, the bench fails, too.
 func (m *rushBench) warmUp(ctx context.Context) error {
-	m.Progress("warming up", "")
-	for _, route := range pageRoutes() {
-		m.visit(ctx, route)
-	}
+	m.pagesBench.warmUp(ctx)
 	return m.runSlice(ctx, newTally(), sliceOrder{For: min(m.Duration, rushSlice)})
 }
 

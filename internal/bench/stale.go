@@ -182,7 +182,7 @@ func (l *benchDatabase) freezeStatistics(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("keep the tables from being analysed: %w", err)
 		}
-		return l.analyze(ctx)
+		return l.vacuum(ctx)
 	}
 	pool, err := store.OpenPool(l.dsn)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// preload sells the orders that exist before the measurement, and has PostgreSQL analyse the tables afterwards.
+// preload sells the orders that exist before the measurement, and vacuums and analyses PostgreSQL's tables afterwards.
 func (b *bench) preload(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
-	return b.db.analyze(ctx)
+	return b.db.vacuum(ctx)
 }
 
 // fill sells the orders that exist before the measurement.
