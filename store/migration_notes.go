@@ -141,6 +141,13 @@ func migrationNotes(name string) MigrationNotes {
 			Older: unaffected + " Of sign-ins that newer servers write they show the id of the user as that of the " +
 				"company.",
 		}
+	case "0015_queues":
+		return MigrationNotes{
+			Changes: "Has PostgreSQL vacuum the outbox, the deliveries of webhooks and the ticket mails after one in a hundred " +
+				"of their rows has changed, unless that is set already. With SQLite it changes nothing.",
+			Takes: moments + "A manual VACUUM, ANALYZE or CREATE INDEX makes it wait, for 5 s at most; then run it again.",
+			Older: unaffected,
+		}
 	default:
 		return MigrationNotes{}
 	}

@@ -31,9 +31,10 @@ const (
 	// snapshotTimeout is the same within a Snapshot, which may read a company's whole history.
 	snapshotTimeout = 50 * time.Second
 	readTimeout     = 60 * time.Second
-	// maxConnAge bounds the life of a connection, because a connection that was opened on empty tables keeps what it
-	// cached about them. maxConnIdle bounds how long it may be idle.
-	maxConnAge  = 10 * time.Minute
+	// maxConnAge bounds the life of a connection, so that connections spread over servers that a balancer adds, and a
+	// session gives back its memory. A new one has to prepare all statements again. maxConnIdle bounds how long it may
+	// be idle.
+	maxConnAge  = time.Hour
 	maxConnIdle = 2 * time.Minute
 )
 
