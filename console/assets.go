@@ -4,7 +4,6 @@ import (
 	_ "embed" // The files of the pages are files of this folder.
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/floatgate/ticketing/internal/webfile"
@@ -58,17 +57,16 @@ func fileAddress(name string) string {
 // barAddress returns the address of the stylesheet of the bar, which sets the accent, too. Without a color the accent
 // is the console's own.
 func barAddress(color string) string {
-	address := fileAddress("bar.css")
 	if color == "" {
-		return address
+		return fileAddress("bar.css")
 	}
-	return accentPath + color + ".css" + address[strings.Index(address, "?"):]
+	return barPath + color + ".css?v=" + barVersion()
 }
 
-// cacheControl returns how long a browser may keep an asset. With its version in the address it never changes. A server
-// of another version, as beside this one during an upgrade, has another file at the address.
-func cacheControl(r *http.Request, file webfile.File) string {
-	if r.URL.Query().Get("v") == file.Version() {
+// cacheControl returns how long a browser may keep a file of a version. With the version in its address the file never
+// changes. A server of another version, as beside this one during an upgrade, may have another file at that address.
+func cacheControl(r *http.Request, version string) string {
+	if r.URL.Query().Get("v") == version {
 		return "public, max-age=31536000, immutable"
 	}
 	return "public, no-cache"
@@ -78,6 +76,6 @@ func cacheControl(r *http.Request, file webfile.File) string {
 func (x *exchange) sendAsset() (status int) {
 	x.setPolicies(answer{})
 	found := assets()[x.route.pattern]
-	x.w.Header().Set("Cache-Control", cacheControl(x.r, found.made()))
+	x.w.Header().Set("Cache-Control", cacheControl(x.r, found.made().Version()))
 	return found.made().Serve(x.w, x.r, found.contentType)
 }

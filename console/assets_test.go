@@ -56,7 +56,7 @@ func (s *site) transferred(t *testing.T, who, path string) int {
 }
 
 // loaded matches the files that a page loads.
-var loaded = regexp.MustCompile(`(?:src|href)="(/console/[^"]+)"`)
+var loaded = regexp.MustCompile(`(?:src|href|data-htmx)="(/console/[^"]+)"`)
 
 // busyShop returns a shop where each list has more than a page, with a replacer of the variables of paths.
 func busyShop(t *testing.T) (*shop, *strings.Replacer) {
@@ -96,7 +96,7 @@ func TestPagesAreSmall(t *testing.T) {
 	ok := is.New(t)
 	s, names := busyShop(t)
 	files := loaded.FindAllStringSubmatch(s.get(t, owner, "/business/{companyId}").text, -1)
-	ok.True(len(files) >= 4)
+	ok.True(len(files) >= 5)
 	assets, visited := 0, 0
 	for _, file := range files {
 		assets += s.transferred(t, owner, file[1])
@@ -236,18 +236,15 @@ func TestBrowsersKeepWhatNeverChanges(t *testing.T) {
 	files := loaded.FindAllStringSubmatch(s.get(t, owner, "/business/{companyId}").text, -1)
 	versions := map[string]string{}
 	for _, file := range files {
-		path, version, versioned := strings.Cut(file[1], "?v=")
-		if !versioned {
-			ok.Equal(path, "/console/icon.svg")
-			continue
-		}
+		path, version, _ := strings.Cut(file[1], "?v=")
 		versions[path] = version
 		ok.Equal(s.get(t, owner, file[1]).Header.Get("Cache-Control"), "public, max-age=31536000, immutable")
 		for _, other := range []string{path, path + "?v=", path + "?v=" + strings.Repeat("0", len(version))} {
 			ok.Equal(s.get(t, owner, other).Header.Get("Cache-Control"), "public, no-cache") // other
 		}
 	}
-	ok.Equal(len(versions), 3) // the bar with the colour, console.css, console.js
-	bar := s.get(t, owner, "/console/accent/2563eb.css?v="+versions["/console/accent/2563eb.css"]).text
+	ok.Equal(len(versions), 5) // the icon, the bar with the colour, console.css, console.js, htmx.js
+	const colored = "/console/bar/2563eb.css"
+	bar := s.get(t, owner, colored+"?v="+versions[colored]).text
 	ok.Equal(bar, s.get(t, owner, "/console/bar.css").text+"@layer accent{:root{--accent-light:#2563eb}}\n")
 }

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	apiPrefix  = "/api/v2"
-	accentPath = "/console/accent/"
-	htmlType   = "text/html; charset=utf-8"
-	jsonType   = "application/json"
-	csvType    = "text/csv; charset=utf-8"
+	apiPrefix = "/api/v2"
+	barPath   = "/console/bar/"
+	htmlType  = "text/html; charset=utf-8"
+	jsonType  = "application/json"
+	csvType   = "text/csv; charset=utf-8"
 )
 
 // exchange is one request and the state of its handling.

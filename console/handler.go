@@ -170,7 +170,7 @@ func (c *console) register() error {
 	for path := range assets() {
 		add(&route{pattern: path, asset: true})
 	}
-	add(&route{pattern: accentPath + "{color}", get: accentStep})
+	add(&route{pattern: barPath + "{color}", get: barStep})
 	add(&route{pattern: lookPath + "{colors}", get: lookStep})
 	return nil
 }

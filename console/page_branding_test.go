@@ -40,7 +40,7 @@ func TestBrandingIsSavedAndShown(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
-	ok.True(page.has(`href="/console/accent/3b0764.css?v=`))
+	ok.True(page.has(`href="/console/bar/3b0764.css?v=`))
 	ok.True(page.has(`href="/console/look/3B0764-FACC15.css"`))
 	style := s.get(t, nobody, "/console/look/3B0764-FACC15.css")
 	ok.Equal(style.Header.Get("Content-Type"), "text/css; charset=utf-8")

@@ -329,3 +329,31 @@ func files(t *testing.T, folder string) map[string]string {
 	}
 	return all
 }
+
+// TestQueuesAreVacuumedEarly checks which tables autovacuum runs on early, one of them with its partition in another
+// schema, and that what an operator has set stays.
+func TestQueuesAreVacuumedEarly(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := beside(t, pgtest.Database(t))
+	db.SetMaxOpenConns(1)
+	steps, err := store.Migrations("postgres")
+	is.NoErr(err)
+	for _, step := range steps {
+		if step.Name == "0015_queues" {
+			_, err := db.ExecContext(t.Context(), `ALTER TABLE ticketing_notifications SET (autovacuum_vacuum_threshold = 7);
+				CREATE TABLE whole (LIKE ticketing_webhook_deliveries) PARTITION BY HASH (company_id);
+				CREATE SCHEMA parts; CREATE TABLE parts.one PARTITION OF whole FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+				DROP TABLE ticketing_webhook_deliveries CASCADE;
+				ALTER TABLE whole RENAME TO ticketing_webhook_deliveries`)
+			is.NoErr(err)
+		}
+		_, err := db.ExecContext(t.Context(), step.SQL)
+		is.NoErr(err)
+	}
+	const early = " {autovacuum_vacuum_scale_factor=0.01,autovacuum_vacuum_threshold=1000}"
+	is.Equal(texts(t, db, `SELECT oid::regclass::text || ' ' || reloptions::text FROM pg_class
+		WHERE reloptions::text LIKE '%autovacuum%' ORDER BY 1`), []string{
+		"parts.one" + early, "ticketing_notifications {autovacuum_vacuum_threshold=7}", "ticketing_outbox" + early,
+	})
+}

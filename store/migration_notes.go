@@ -143,8 +143,9 @@ func migrationNotes(name string) MigrationNotes {
 		}
 	case "0015_queues":
 		return MigrationNotes{
-			Changes: "Has PostgreSQL vacuum the outbox, the deliveries of webhooks and the ticket mails after one in a hundred " +
-				"of their rows has changed, unless that is set already. With SQLite it changes nothing.",
+			Changes: "Has PostgreSQL vacuum the outbox, the deliveries of webhooks and the ticket mails once a thousand rows " +
+				"and a hundredth of the table were updated or deleted, unless that is set already. With SQLite it changes " +
+				"nothing.",
 			Takes: moments + "A manual VACUUM, ANALYZE or CREATE INDEX makes it wait, for 5 s at most; then run it again.",
 			Older: unaffected,
 		}

@@ -101,31 +101,3 @@ func TestUpgradingDocument(t *testing.T) {
 		t.Error("run: go test ./store -run UpgradingDocument -fill-upgrading")
 	}
 }
-
-// TestQueuesAreVacuumedEarly checks which tables autovacuum looks after early, one of them in partitions, and that what
-// an operator has set stays.
-func TestQueuesAreVacuumedEarly(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	db := beside(t, pgtest.Database(t))
-	db.SetMaxOpenConns(1)
-	steps, err := store.Migrations("postgres")
-	is.NoErr(err)
-	for _, step := range steps {
-		if step.Name == "0015_queues" {
-			_, err := db.ExecContext(t.Context(), `ALTER TABLE ticketing_notifications SET (autovacuum_vacuum_threshold = 7);
-				CREATE TABLE whole (LIKE ticketing_webhook_deliveries) PARTITION BY HASH (company_id);
-				CREATE TABLE part PARTITION OF whole FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-				DROP TABLE ticketing_webhook_deliveries CASCADE;
-				ALTER TABLE whole RENAME TO ticketing_webhook_deliveries`)
-			is.NoErr(err)
-		}
-		_, err := db.ExecContext(t.Context(), step.SQL)
-		is.NoErr(err)
-	}
-	const early = " {autovacuum_vacuum_scale_factor=0.01,autovacuum_vacuum_threshold=5000}"
-	is.Equal(texts(t, db, `SELECT relname || ' ' || reloptions::text FROM pg_class WHERE reloptions::text LIKE '%autovacuum%'
-		AND relnamespace = current_schema()::regnamespace ORDER BY relname`), []string{
-		"part" + early, "ticketing_notifications {autovacuum_vacuum_threshold=7}", "ticketing_outbox" + early,
-	})
-}

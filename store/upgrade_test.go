@@ -52,7 +52,7 @@ func released() map[string]map[string]string {
 			"0012_event_sums":    "8b45ea7dd0c230fa8b2d472dee9b2a08fc1d230974ad35b2e4798ac9d3160ff2",
 			"0013_audit_ids":     "80815cb20baca670468364eae9e842bed11cd39d8569ef508913c90320e18fd9",
 			"0014_audit_users":   "6d3f48328cc0bb88c0cc02de8cf18e6412137b0e7137fbb12be3721f49fd0ad3",
-			"0015_queues":        "ab9c11f1cf80736793e2e8e89c72539d40aac6725a45b700113a9da427241610",
+			"0015_queues":        "6a2e3276a565c3a87910903333e97d024894d2993c1800b9658e0ff421d5666b",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -69,7 +69,7 @@ func released() map[string]map[string]string {
 			"0012_event_sums":    "bb40dd926243932d5596ef70d518c21f9748873f282643b8182e8a41cb9a4108",
 			"0013_audit_ids":     "a7928af4d72f296fb8931145ba7985fe3a5a786dfecb6ce2eff942f07c9f6c9b",
 			"0014_audit_users":   "3ed1915174751e14d5568ab3fdf6f528171f543f56c96f69997e7ba99860a14d",
-			"0015_queues":        "c5f2cf2d0969dbfc0f2b5ed5bdac3d4f96106d714a5e27d03435d06ab9e5f008",
+			"0015_queues":        "e7d42d66b79fda42899b5a040b47a140187936ae597f4c664a5c8572240120df",
 		},
 	}
 }

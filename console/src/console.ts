@@ -1,6 +1,6 @@
 // The script of the console. Every page works without it, and without htmx, except passkeys. It stands after the bar at
-// the top, so that a browser paints the bar while it loads the script, and only then reads the rest of the page. It loads
-// htmx after that.
+// the top, so that a browser paints the bar while it loads the script, and only then reads the rest of the page. After
+// that it loads htmx.
 
 import { begin as beginCharts } from "./chart";
 import { begin as beginKeys } from "./keys";

@@ -108,22 +108,40 @@ func (l *benchDatabase) distribute(ctx context.Context, opened *store.Store) err
 	return nil
 }
 
-// vacuum removes what dead rows left in tables and indexes, and updates PostgreSQL's statistics, as autovacuum does sooner
-// or later.
+// vacuum removes what dead rows left in tables and indexes, and updates PostgreSQL's statistics, as autovacuum does
+// sooner or later. Each table is a statement of its own, since the driver waits a minute for one.
 func (l *benchDatabase) vacuum(ctx context.Context) error {
 	if l.admin == nil {
 		return nil
 	}
-	var tables string
-	err := l.admin.QueryRowContext(ctx, `SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
-		FROM pg_tables WHERE schemaname = $1`, l.schema).Scan(&tables)
-	if err == nil {
-		_, err = l.admin.ExecContext(ctx, "VACUUM (ANALYZE) "+tables)
-	}
+	tables, err := l.tables(ctx)
 	if err != nil {
-		return fmt.Errorf("vacuum the tables: %w", err)
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	for _, table := range tables {
+		if _, err := l.admin.ExecContext(ctx, "VACUUM (ANALYZE) "+table); err != nil {
+			return fmt.Errorf("vacuum %s: %w", table, err)
+		}
 	}
 	return nil
+}
+
+// tables returns the tables of the bench's schema, as they are written in SQL.
+func (l *benchDatabase) tables(ctx context.Context) (tables []string, err error) {
+	rows, err := l.admin.QueryContext(ctx,
+		"SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = $1", l.schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			return nil, err
+		}
+		tables = append(tables, table)
+	}
+	return tables, rows.Err()
 }
 
 // LeftError reports what could not be removed.

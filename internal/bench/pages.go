@@ -304,8 +304,8 @@ func (m *pagesBench) record(ctx context.Context, sent console.Answer) {
 	}
 }
 
-// warmUp requests all pages, each at least once. A connection to PostgreSQL prepares what a page reads when it first reads
-// that page. So after this the connections are as those of a server that has run for some time.
+// warmUp requests all pages, each at least once. A connection to PostgreSQL prepares what a page reads when it first
+// reads that page. So after this the connections are as those of a server that has run for some time.
 func (m *pagesBench) warmUp(ctx context.Context) {
 	m.Progress("warming up", "")
 	routes, over := pageRoutes(), time.Now().Add(m.Duration/warmUpPart)

@@ -170,7 +170,7 @@ func (r *staleReport) Summary() []Line {
 	return []Line{{"newcomer / known", ratio}, {"books", books}}
 }
 
-// freezeStatistics analyses the tables once and turns off any later automatic analysis.
+// freezeStatistics vacuums and analyses the tables once and turns off any later automatic analysis.
 func (l *benchDatabase) freezeStatistics(ctx context.Context) error {
 	if l.admin != nil {
 		//nolint:gosec // The name of the schema was made here.

@@ -1,2 +1,2 @@
--- SQLite removes entries of an index at once, so that there is nothing to do here. It counts as a version all the same: both
--- dialects have as many.
+-- SQLite removes entries of an index at once, so that there is nothing to do here. It counts as a version all the same:
+-- both dialects have as many.
