@@ -25,7 +25,7 @@ func coloredBar(color string) []byte {
 }
 
 // barVersion is the version of all these files: that of the one in white.
-var barVersion = sync.OnceValue(func() string { //nolint:gochecknoglobals // Nothing changes it.
+var barVersion = sync.OnceValue(func() string {
 	return webfile.New(coloredBar("ffffff")).Version()
 })
 

@@ -32,7 +32,7 @@ type asset struct {
 }
 
 // assets are the files that pages load, by their paths. All consoles of a process share them.
-var assets = sync.OnceValue(func() map[string]asset { //nolint:gochecknoglobals // Nothing changes them.
+var assets = sync.OnceValue(func() map[string]asset {
 	file := func(contentType string, text []byte) asset {
 		return asset{contentType, sync.OnceValue(func() webfile.File { return webfile.New(text) })}
 	}

@@ -416,8 +416,8 @@ func TestStreamOutlivesAConfirmation(t *testing.T) {
 	ok.Equal(confirmed.next(), somethingChanged) // once more, for the sums
 }
 
-// TestRefreshLeavesWhatWasDoneToThePage lets a live page be fetched again between an act and the page that says what was
-// done: the message is for that page, and so is the offer of a passkey after a sign-in.
+// TestRefreshLeavesWhatWasDoneToThePage lets a live page be fetched again between an act and the page that says what
+// was done: the message is for that page, and so is the offer of a passkey after a sign-in.
 func TestRefreshLeavesWhatWasDoneToThePage(t *testing.T) {
 	t.Parallel()
 	ok, s := is.New(t), newSite(t)
