@@ -32,8 +32,8 @@ const (
 	snapshotTimeout = 50 * time.Second
 	readTimeout     = 60 * time.Second
 	// maxConnAge bounds the life of a connection, so that connections spread over servers that a balancer adds, and a
-	// session gives back its memory. A new one has to prepare all statements again. maxConnIdle bounds how long it may
-	// be idle.
+	// session gives back its memory. A new one has to prepare all statements again. What an old one has prepared stays
+	// right while tables grow: see TestNewcomerPlans. maxConnIdle bounds how long it may be idle.
 	maxConnAge  = time.Hour
 	maxConnIdle = 2 * time.Minute
 )
