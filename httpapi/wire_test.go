@@ -292,6 +292,6 @@ func TestEveryAnswerIsHeldAgainstTheDocument(t *testing.T) {
 		"examples/embed_test.go":   1,
 		// These serve a console.
 		"console/audit_export_test.go": 2, "console/page_branding_mail_test.go": 1, "console/download_test.go": 1,
-		"console/live_test.go": 1, "console/passkey_test.go": 1, "console/arrival_browser_test.go": 4,
+		"console/live_test.go": 1, "console/passkey_test.go": 1, "console/arrival_browser_test.go": 6,
 	})
 }

@@ -27,10 +27,12 @@ func TestPartitioned(t *testing.T) {
 		is.Equal(texts(t, db, "SELECT count(*)::TEXT FROM pg_inherits WHERE inhparent = '"+table+"'::regclass"),
 			[]string{strconv.Itoa(testdb.Partitions)})
 	}
+	const early = " {autovacuum_vacuum_scale_factor=0.01,autovacuum_vacuum_threshold=1000}"
 	is.Equal(texts(t, db, `SELECT DISTINCT relname || ' ' || reloptions::TEXT FROM pg_class
 		WHERE relname LIKE 'ticketing%' AND reloptions IS NOT NULL ORDER BY 1`), []string{
 		"ticketing_admissions {fillfactor=90}", "ticketing_inventory_batches {fillfactor=50}",
-		"ticketing_wallets {fillfactor=50}",
+		"ticketing_notifications" + early, "ticketing_outbox" + early, "ticketing_wallets {fillfactor=50}",
+		"ticketing_webhook_deliveries" + early,
 	})
 }
 
