@@ -62,7 +62,7 @@ func Copy(tb testing.TB, template string, fill func(tb testing.TB, dsn string)) 
 	from := s.template(template)
 	name := s.name()
 	ctx := context.WithoutCancel(tb.Context())
-	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from.ready(tb, s, fill)+s.strategy); err != nil {
+	if err := s.copy(ctx, name, from.ready(tb, s, fill)); err != nil {
 		tb.Fatalf("copy the template %s: %v", template, err)
 	}
 	return s.lend(tb, name)
@@ -93,7 +93,7 @@ func ReuseOpen[T any](
 	lent, ok := from.takeIdle(key)
 	if !ok {
 		name := s.name()
-		if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from.ready(tb, s, fill)+s.strategy); err != nil {
+		if err := s.copy(ctx, name, from.ready(tb, s, fill)); err != nil {
 			tb.Fatalf("copy the template %s: %v", template, err)
 		}
 		opened, err := open(s.dsn(name))
@@ -353,6 +353,28 @@ func (s *shared) exec(ctx context.Context, statement string) error {
 	return onEach(s.admins(), func(db *sql.DB) error { return run(ctx, db, statement) })
 }
 
+// copy makes a database of a template. On a cluster the maintenance daemon of the extension connects to a template, too,
+// which then cannot be copied.
+func (s *shared) copy(ctx context.Context, name, template string) error {
+	return onEach(s.admins(), func(db *sql.DB) (err error) {
+		for range 3 {
+			err = run(ctx, db, "CREATE DATABASE "+name+" TEMPLATE "+template+s.strategy)
+			if err == nil || !OnCluster() {
+				break
+			}
+			if failed := run(ctx, db, disconnect(template)); failed != nil {
+				return errors.Join(err, failed)
+			}
+		}
+		return err
+	})
+}
+
+// disconnect is the statement that ends all connections to a database.
+func disconnect(name string) string {
+	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'"
+}
+
 // drop drops a database. The coordinator of a cluster connects to its workers by itself, and so comes first; a worker
 // ends those connections a moment later.
 func (s *shared) drop(ctx context.Context, name string) (err error) {
@@ -464,7 +486,7 @@ func (s *shared) fill(tb testing.TB, fill func(tb testing.TB, dsn string)) strin
 	fill(tb, s.dsn(name))
 	for _, statement := range []string{
 		"ALTER DATABASE " + name + " ALLOW_CONNECTIONS false",
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'",
+		disconnect(name),
 	} {
 		if err := s.exec(ctx, statement); err != nil {
 			tb.Fatalf("close a template: %v", err)
