@@ -353,7 +353,7 @@ func (s *shared) exec(ctx context.Context, statement string) error {
 	return onEach(s.admins(), func(db *sql.DB) error { return run(ctx, db, statement) })
 }
 
-// copy makes a database of a template. On a cluster the maintenance daemon of the extension connects to a template, too,
+// copy makes a database of a template. On a cluster the maintenance daemon of the extension connects to templates, too,
 // which then cannot be copied.
 func (s *shared) copy(ctx context.Context, name, template string) error {
 	return onEach(s.admins(), func(db *sql.DB) (err error) {
