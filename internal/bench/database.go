@@ -116,7 +116,7 @@ func (l *benchDatabase) vacuum(ctx context.Context) error {
 	}
 	tables, err := l.tables(ctx)
 	if err != nil {
-		return fmt.Errorf("list the tables: %w", err)
+		return err
 	}
 	for _, table := range tables {
 		if _, err := l.admin.ExecContext(ctx, "VACUUM (ANALYZE) "+table); err != nil {
@@ -131,13 +131,13 @@ func (l *benchDatabase) tables(ctx context.Context) (tables []string, err error)
 	rows, err := l.admin.QueryContext(ctx,
 		"SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = $1", l.schema)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list the tables: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var table string
 		if err := rows.Scan(&table); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list the tables: %w", err)
 		}
 		tables = append(tables, table)
 	}

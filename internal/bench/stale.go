@@ -173,14 +173,15 @@ func (r *staleReport) Summary() []Line {
 // freezeStatistics vacuums and analyses the tables once and turns off any later automatic analysis.
 func (l *benchDatabase) freezeStatistics(ctx context.Context) error {
 	if l.admin != nil {
-		//nolint:gosec // The name of the schema was made here.
-		_, err := l.admin.ExecContext(ctx, `DO $$ DECLARE name text; BEGIN
-			FOR name IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '`+l.schema+`' LOOP
-				EXECUTE 'ALTER TABLE ' || name || ' SET (autovacuum_enabled = off)';
-			END LOOP;
-		END $$`)
+		tables, err := l.tables(ctx)
 		if err != nil {
-			return fmt.Errorf("keep the tables from being analysed: %w", err)
+			return err
+		}
+		for _, table := range tables {
+			_, err := l.admin.ExecContext(ctx, "ALTER TABLE "+table+" SET (autovacuum_enabled = off)")
+			if err != nil {
+				return fmt.Errorf("keep the tables from being analysed: %w", err)
+			}
 		}
 		return l.vacuum(ctx)
 	}
