@@ -47,7 +47,7 @@ func (o Operator) Balances(
 				return err
 			}
 			// The wallet record bounds the search, and entries never change: the reads need not be of one moment.
-			places, err := ledgerPlaces(ctx, tx, record, kept)
+			places, err := ledgerPlaces(ctx, tx, o.s.knownPlaces, record, kept)
 			if err != nil {
 				return err
 			}

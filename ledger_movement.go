@@ -120,7 +120,7 @@ func (o Operator) ListMovements(
 			if err != nil {
 				return err
 			}
-			above, last, err := entriesOf(ctx, tx, wallet, filter.From, filter.To)
+			above, last, err := entriesOf(ctx, tx, o.s.knownPlaces, wallet, filter.From, filter.To)
 			if err != nil {
 				return err
 			}
@@ -253,7 +253,7 @@ func accrualSequence(
 	if found, err := nearAccrual(ctx, tx, earnings, order); err != nil || found != 0 {
 		return found, err
 	}
-	above, last, err := entriesOf(ctx, tx, earnings, order.ConfirmedAt, order.ConfirmedAt.Add(time.Millisecond))
+	above, last, err := entriesOf(ctx, tx, nil, earnings, order.ConfirmedAt, order.ConfirmedAt.Add(time.Millisecond))
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package ticketing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,14 +24,21 @@ type ledgerPlace struct {
 const placeReads = 64
 
 // ledgerPlaces returns where times fall in the chain of a wallet, in the order of the times. Times along a chain never
-// decrease, so it halves the chain for all times at once: each entry that it reads narrows down every time. It runs in
-// any transaction that reads: the wallet record bounds it, and entries never change. A gap in the chain is
-// [ErrLedgerBroken].
+// decrease, so it narrows the chain down for all times at once: each entry that it reads narrows down every time. It
+// runs in any transaction that reads: the wallet record bounds it, and entries never change. It begins with what is
+// known of the chain, if known is not nil. A gap in the chain is [ErrLedgerBroken].
 func ledgerPlaces(
-	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, times []time.Time,
+	ctx context.Context, tx driver.WalletReader, known *knownPlaces, wallet driver.Wallet, times []time.Time,
 ) ([]ledgerPlace, error) {
-	found, _, err := narrowPlaces(ctx, tx, wallet, times, 0)
-	return found, err
+	ranges, err := narrowPlaces(ctx, tx, known, wallet, times, 0)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]ledgerPlace, len(ranges))
+	for i, r := range ranges {
+		found[i] = r.highest
+	}
+	return found, nil
 }
 
 // entryBefore returns the sequence of an entry of a wallet before a time, zero if there is none. At most within entries
@@ -38,53 +46,91 @@ func ledgerPlaces(
 func entryBefore(
 	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, at time.Time, within int64,
 ) (int64, error) {
-	_, lowest, err := narrowPlaces(ctx, tx, wallet, []time.Time{at}, within)
+	ranges, err := narrowPlaces(ctx, tx, nil, wallet, []time.Time{at}, within)
 	if err != nil {
 		return 0, err
 	}
-	return lowest[0], nil
+	return ranges[0].lowest, nil
 }
 
-// narrowPlaces returns sequences between which the last entry before each time is: from lowest to that of found. They
-// are at most within apart.
+// A placeRange is where the last entry before a time can be: from lowest to that of highest.
+type placeRange struct {
+	at      time.Time
+	lowest  int64
+	highest ledgerPlace
+	// The entry at the lowest end, and the one after the highest; zero: the wallet record is the end.
+	first, last knownEntry
+}
+
+// narrowPlaces returns the range of each time. The ends of each are at most within entries apart.
 func narrowPlaces(
-	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, times []time.Time, within int64,
-) (found []ledgerPlace, lowest []int64, err error) {
-	found, lowest = make([]ledgerPlace, len(times)), make([]int64, len(times))
+	ctx context.Context, tx driver.WalletReader, known *knownPlaces, wallet driver.Wallet, times []time.Time,
+	within int64,
+) ([]placeRange, error) {
+	ranges := make([]placeRange, len(times))
 	for i, at := range times {
-		found[i] = ledgerPlace{wallet.Sequence, wallet.Balance}
+		ranges[i] = placeRange{at: at, highest: ledgerPlace{wallet.Sequence, wallet.Balance}}
 		// The whole chain is before the time: this is the usual case for a period that ends now.
 		if wallet.LastAt.Before(at) {
-			lowest[i] = wallet.Sequence
+			ranges[i].lowest = wallet.Sequence
 		}
 	}
+	chain := known.narrow(wallet, ranges)
+	newest := chainEnd{wallet.Sequence, wallet.Hash}
+	unchecked := chain.end.sequence > 0 && chain.end != newest
 	for {
-		probes := placeProbes(wallet, lowest, found, within)
+		probes := placeProbes(wallet, ranges, within)
+		if unchecked {
+			probes = distinct(append(probes, chain.end.sequence))
+			slices.Sort(probes)
+		}
 		if len(probes) == 0 {
-			return found, lowest, nil
+			break
 		}
-		entries, err := tx.Entries(ctx, probes)
+		entries, err := placeEntries(ctx, tx, wallet, probes)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for i, entry := range entries {
-			if entry.Sequence != probes[i].Sequence {
-				return nil, nil, fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, wallet.Kind, probes[i].Sequence)
-			}
+		if unchecked && !chain.end.isAmong(entries) {
+			known.forget(wallet.Ref())
+			return narrowPlaces(ctx, tx, known, wallet, times, within)
 		}
-		for i, at := range times {
-			narrowPlace(&lowest[i], &found[i], entries, at)
+		unchecked = false
+		for i := range ranges {
+			ranges[i].narrow(entries)
 		}
 	}
+	known.add(wallet.Ref(), chain, ranges, newest)
+	return ranges, nil
 }
 
-// placeProbes returns the entries to read next, by sequence: some of each range that is still wider than within.
-func placeProbes(wallet driver.Wallet, lowest []int64, found []ledgerPlace, within int64) []driver.EntryRef {
+// placeEntries reads entries of a wallet by their sequences.
+func placeEntries(
+	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, sequences []int64,
+) ([]ledger.Entry, error) {
+	refs := make([]driver.EntryRef, len(sequences))
+	for i, sequence := range sequences {
+		refs[i] = driver.EntryRef{WalletRef: wallet.Ref(), Sequence: sequence}
+	}
+	entries, err := tx.Entries(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i, entry := range entries {
+		if entry.Sequence != sequences[i] {
+			return nil, fmt.Errorf("%w: %s has no entry %d", ErrLedgerBroken, wallet.Kind, sequences[i])
+		}
+	}
+	return entries, nil
+}
+
+// placeProbes returns the sequences of the entries to read next: some of each range that is still wider than within.
+func placeProbes(wallet driver.Wallet, ranges []placeRange, within int64) []int64 {
 	type span struct{ lowest, highest int64 }
 	var spans []span
-	for i, low := range lowest {
-		if low+within < found[i].sequence {
-			spans = append(spans, span{low, found[i].sequence})
+	for _, r := range ranges {
+		if r.lowest+within < r.highest.sequence {
+			spans = append(spans, span{r.lowest, r.highest.sequence})
 		}
 	}
 	spans = distinct(spans)
@@ -96,24 +142,139 @@ func placeProbes(wallet driver.Wallet, lowest []int64, found []ledgerPlace, with
 		for n := range reads {
 			sequences = append(sequences, s.lowest+1+count*(2*n+1)/(2*reads))
 		}
+		// Many times are near the end of the chain, and so near that even the last of these reads is far before them.
+		if s.highest == wallet.Sequence {
+			for back := int64(1); back < count/(2*reads); back *= 2 {
+				sequences = append(sequences, s.highest+1-back)
+			}
+		}
 	}
 	slices.Sort(sequences)
-	sequences = slices.Compact(sequences)
-	refs := make([]driver.EntryRef, len(sequences))
-	for i, sequence := range sequences {
-		refs[i] = driver.EntryRef{WalletRef: wallet.Ref(), Sequence: sequence}
-	}
-	return refs
+	return slices.Compact(sequences)
 }
 
-// narrowPlace narrows the range of a time by entries, which are in their order.
-func narrowPlace(lowest *int64, found *ledgerPlace, entries []ledger.Entry, at time.Time) {
-	first := sort.Search(len(entries), func(i int) bool { return !entries[i].At.Before(at) })
-	if first > 0 {
-		*lowest = max(*lowest, entries[first-1].Sequence)
+// narrow narrows the range by entries, which are in their order.
+func (r *placeRange) narrow(entries []ledger.Entry) {
+	at := sort.Search(len(entries), func(i int) bool { return !entries[i].At.Before(r.at) })
+	if at > 0 {
+		r.begin(knownEntry{entries[at-1].Sequence, entries[at-1].At, entries[at-1].Before})
 	}
-	if first < len(entries) && entries[first].Sequence <= found.sequence {
-		*found = ledgerPlace{entries[first].Sequence - 1, entries[first].Before}
+	if at < len(entries) {
+		r.end(knownEntry{entries[at].Sequence, entries[at].At, entries[at].Before})
+	}
+}
+
+// begin narrows the range by an entry before its time.
+func (r *placeRange) begin(entry knownEntry) {
+	if entry.sequence > r.lowest {
+		r.lowest, r.first = entry.sequence, entry
+	}
+}
+
+// end narrows the range by an entry that is not before its time.
+func (r *placeRange) end(entry knownEntry) {
+	if entry.sequence <= r.highest.sequence {
+		r.highest, r.last = ledgerPlace{entry.sequence - 1, entry.before}, entry
+	}
+}
+
+// knownPlaces remembers entries that searches for places ended at, so that the next search begins between them: a page
+// that shows a month asks for the same times again and again. Entries never change. But a database that was restored
+// may have others. So each search reads the end of what is known of a chain: if that has the same hash, then so has
+// every entry before it. A knownPlaces is safe for concurrent use; a nil one knows nothing.
+type knownPlaces struct {
+	chains recent[driver.WalletRef, knownChain]
+}
+
+// knownChain is what is known of a chain: some entries, by sequence, none of which comes after the end.
+type knownChain struct {
+	entries []knownEntry
+	end     chainEnd
+}
+
+type knownEntry struct {
+	sequence int64
+	at       time.Time
+	before   money.Amount // the balance before it
+}
+
+// chainEnd is an entry with all that come before it.
+type chainEnd struct {
+	sequence int64
+	hash     ledger.Hash
+}
+
+func (e chainEnd) isAmong(entries []ledger.Entry) bool {
+	return slices.ContainsFunc(entries, func(entry ledger.Entry) bool {
+		return entry.Sequence == e.sequence && entry.Hash == e.hash
+	})
+}
+
+const (
+	// knownChains is how many chains are remembered at least. At most twice as many are.
+	knownChains = 500
+	// knownEntries is how many entries of a chain are remembered at most.
+	knownEntries = 512
+)
+
+func newKnownPlaces() *knownPlaces {
+	return &knownPlaces{chains: recent[driver.WalletRef, knownChain]{limit: knownChains}}
+}
+
+// narrow narrows ranges by what is known of the chain of a wallet, and returns that.
+func (k *knownPlaces) narrow(wallet driver.Wallet, ranges []placeRange) knownChain {
+	if k == nil {
+		return knownChain{}
+	}
+	chain, _ := k.chains.get(wallet.Ref())
+	if chain.end.sequence > wallet.Sequence {
+		return knownChain{}
+	}
+	for i := range ranges {
+		r := &ranges[i]
+		at := sort.Search(len(chain.entries), func(i int) bool { return !chain.entries[i].at.Before(r.at) })
+		if at > 0 {
+			r.begin(chain.entries[at-1])
+		}
+		if at < len(chain.entries) {
+			r.end(chain.entries[at])
+		}
+	}
+	return chain
+}
+
+// add remembers the ends of ranges, which were found in a chain that ends with end. Of too many entries every second
+// pair goes: the ends of a place are a pair.
+func (k *knownPlaces) add(ref driver.WalletRef, chain knownChain, ranges []placeRange, end chainEnd) {
+	if k == nil {
+		return
+	}
+	bySequence := func(a, b knownEntry) int { return cmp.Compare(a.sequence, b.sequence) }
+	entries := slices.Clone(chain.entries) // Others may read them.
+	for _, r := range ranges {
+		for _, entry := range []knownEntry{r.first, r.last} {
+			if _, found := slices.BinarySearchFunc(chain.entries, entry, bySequence); !found && entry.sequence > 0 {
+				entries = append(entries, entry)
+			}
+		}
+	}
+	slices.SortFunc(entries, bySequence)
+	entries = slices.CompactFunc(entries, func(a, b knownEntry) bool { return a.sequence == b.sequence })
+	for len(entries) > knownEntries {
+		kept := entries[:0]
+		for i, entry := range entries {
+			if i/2%2 == 0 {
+				kept = append(kept, entry)
+			}
+		}
+		entries = kept
+	}
+	k.chains.put(ref, knownChain{entries, end})
+}
+
+func (k *knownPlaces) forget(ref driver.WalletRef) {
+	if k != nil {
+		k.chains.forget(ref)
 	}
 }
 
@@ -123,7 +284,7 @@ func periodScope(from, to time.Time) string { return fmt.Sprint(from.UnixMilli()
 // entriesOf returns the sequences of the entries of a wallet that are in a period: those above the first result, up to
 // the second. A zero time is no end.
 func entriesOf(
-	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, from, to time.Time,
+	ctx context.Context, tx driver.WalletReader, known *knownPlaces, wallet driver.Wallet, from, to time.Time,
 ) (above, last int64, err error) {
 	above, last = 0, wallet.Sequence
 	var times []time.Time
@@ -135,7 +296,7 @@ func entriesOf(
 	if len(times) == 0 {
 		return above, last, nil
 	}
-	places, err := ledgerPlaces(ctx, tx, wallet, times)
+	places, err := ledgerPlaces(ctx, tx, known, wallet, times)
 	if err != nil {
 		return 0, 0, err
 	}

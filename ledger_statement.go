@@ -92,7 +92,7 @@ func (o Operator) walletStatement(
 	var ends []ledgerPlace
 	err := o.s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
-		ends, err = ledgerPlaces(ctx, tx, wallet, []time.Time{from, to})
+		ends, err = ledgerPlaces(ctx, tx, o.s.knownPlaces, wallet, []time.Time{from, to})
 		return err
 	})
 	if err != nil {

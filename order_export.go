@@ -68,7 +68,7 @@ func (o Operator) ExportOrders(
 				CompanyID: companyID, EventID: search.EventID, Statuses: search.Statuses, BuyerEmail: search.Email,
 				After: list.after, Limit: list.limit,
 			}
-			if err := search.bound(ctx, tx, &query); err != nil {
+			if err := search.bound(ctx, tx, o.s.knownPlaces, &query); err != nil {
 				return err
 			}
 			records, err := search.find(ctx, tx, query)

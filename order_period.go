@@ -8,7 +8,9 @@ import (
 
 // bound confines a query to the period of a search. An order's number is the sequence of its FLOAT entry, which has the
 // time of the order, so a period of orders is a range of numbers.
-func (s OrderSearch) bound(ctx context.Context, tx driver.WalletReader, query *driver.OrderQuery) error {
+func (s OrderSearch) bound(
+	ctx context.Context, tx driver.WalletReader, known *knownPlaces, query *driver.OrderQuery,
+) error {
 	if s.From.IsZero() && s.To.IsZero() {
 		return nil
 	}
@@ -16,7 +18,7 @@ func (s OrderSearch) bound(ctx context.Context, tx driver.WalletReader, query *d
 	if err != nil {
 		return err
 	}
-	above, last, err := entriesOf(ctx, tx, float, s.From, s.To)
+	above, last, err := entriesOf(ctx, tx, known, float, s.From, s.To)
 	if err != nil {
 		return err
 	}

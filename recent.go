@@ -1,6 +1,7 @@
 package ticketing
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ const recentLimit = 10_000
 // the older one is forgotten. That needs no list and no timer, and a look-up takes only a read lock. A recent is safe
 // for concurrent use, and its zero value is empty.
 type recent[K comparable, V any] struct {
+	limit        int // how many are remembered at least; 0: recentLimit
 	mu           sync.RWMutex
 	newer, older map[K]V
 }
@@ -64,7 +66,7 @@ func (r *recent[K, V]) add(key K, value V) {
 func (r *recent[K, V]) put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, newer := r.newer[key]; !newer && (r.newer == nil || len(r.newer) >= recentLimit) {
+	if _, newer := r.newer[key]; !newer && (r.newer == nil || len(r.newer) >= cmp.Or(r.limit, recentLimit)) {
 		// The older generation is forgotten.
 		r.newer, r.older = make(map[K]V), r.newer
 	}

@@ -132,7 +132,8 @@ type Service struct {
 	pages       atomic.Int64 // of orders that are read
 	orderPages  coalesce.Reads[orderPage, Caller, Page[Order]]
 	sharesPages bool
-	cache       *readCache // nil in a bound service
+	cache       *readCache   // nil in a bound service
+	knownPlaces *knownPlaces // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
 	brandingVersions recentVersions
 	floats           lowFloatCache
@@ -370,7 +371,7 @@ func New(store driver.Store, config *Config) (*Service, error) {
 	s.refusals.log = c.Logger
 	// The slots are made here and not by WithStore: a bound service takes none.
 	s.unknownKeys = newUnknownKeys()
-	s.cache = &readCache{}
+	s.cache, s.knownPlaces = &readCache{}, newKnownPlaces()
 	s.slots = newCompanySlots(cmp.Or(c.CompanySlots, defaultCompanySlots))
 	// The store knows what it needs, and the host knows what it wants. The limits apply to what both make of it.
 	grouping := c.Grouping.on(store)
