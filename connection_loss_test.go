@@ -105,6 +105,22 @@ func cuts() []cut {
 	}
 }
 
+// next returns where to cut after a cut at n. Unless tests search everywhere, one in three statements is cut, and one in
+// fifteen messages of a response, which are many and alike. Each way to cut takes others.
+func (c cut) next(n int) int {
+	step := 3
+	switch {
+	case search.Everywhere():
+		step = 1
+	case c.answer:
+		step = 15
+	}
+	if n == 1 {
+		return 2 + c.number%step
+	}
+	return n + step
+}
+
 // onCuts runs a test with a company whose service reaches its database through scissors.
 func onCuts(t *testing.T, test func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop)) {
 	t.Helper()
@@ -118,16 +134,12 @@ func onCuts(t *testing.T, test func(t *testing.T, s *scissors, at cut, shop *tic
 	}
 }
 
-// everyStatement makes calls with a cut at the first statement, then at the second, and so on until a call ends without
-// a cut. The messages of a response are many and alike, so only one in five is cut unless tests search everywhere.
+// everyStatement makes calls with a cut at the first statement, then at the next, and so on until a call ends without a
+// cut.
 func everyStatement(t *testing.T, s *scissors, at cut, call func(n int) error, check func(n int, err error)) {
 	t.Helper()
 	const most = 1000
-	step := 1
-	if at.answer && !search.Everywhere() {
-		step = 5
-	}
-	for n := 1; n <= most && !search.Over(); n += step {
+	for n := 1; n <= most && !search.Over(); n = at.next(n) {
 		s.set(at, n)
 		err := call(n)
 		_, cut, _ := s.away()
@@ -305,10 +317,7 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 		f := openFixture(t, shop)
 		for _, mutation := range search.Every(len(cuts()), at.number, mutations()) { // Each change is cut in one way.
 			ended := false
-			for n := 1; !ended && !search.Over(); n++ {
-				if at.answer && n%5 != 1 {
-					continue // The messages of a response are many, and cuts of them are alike.
-				}
+			for n := 1; !ended && !search.Over(); n = at.next(n) {
 				is.NoErr(mutation.prepare(t.Context(), f, n))
 				s.set(at, n)
 				err := mutation.do(t.Context(), f, n)

@@ -66,9 +66,9 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	withProcesses(t)
-	step := 3 // Each change begins at another first statement.
+	step, turns := 6, 3 // Each change begins at another first statement.
 	if search.Everywhere() {
-		step = 1
+		step, turns = 1, 1
 	}
 	numbers := make([]int, len(mortal()))
 	for number := range numbers {
@@ -90,7 +90,7 @@ func TestKilledAnywhere(t *testing.T) {
 			_, err := f.hosts.ExecContext(t.Context(), "CREATE TABLE bookings (name TEXT PRIMARY KEY)")
 			is.NoErr(err)
 			undone, done := 0, 0
-			for n, lived := 1+number%step, false; !lived; n += step {
+			for n, lived := 1+number%turns, false; !lived; n += step {
 				is.NoErr(mutation.prepare(t.Context(), f, n))
 				lived = kill(t, fmt.Sprintln(number, n, n, f.company, f.event, dsn))
 				made, err := mutation.made(t.Context(), f, n)

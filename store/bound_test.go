@@ -64,24 +64,49 @@ func (h hosted) within(ctx context.Context, do func(bound *store.Bound) error) e
 	return tx.Commit()
 }
 
+// openHostedByPgx opens a store, and the pool of a host with pgx and without Bun.
+func openHostedByPgx(dsn string) (hosted, error) {
+	s, err := store.Open(context.Background(), dsn, &store.Config{Connections: 8})
+	if err != nil {
+		return hosted{}, err
+	}
+	pool, err := pgxPool(dsn)
+	if err != nil {
+		return hosted{}, errors.Join(err, s.Close())
+	}
+	pool.SetMaxOpenConns(8)
+	return hosted{s, testdb.Host{Name: "pgx", WithoutBun: true}, bun.NewDB(pool, pgdialect.New())}, nil
+}
+
+// end reports whether the next test can use the store, and closes it if not.
+func (h hosted) end(keep bool) bool {
+	if keep && h.Connections().InUse == 0 && h.db.Stats().InUse == 0 {
+		return true
+	}
+	_, _ = h.Close(), h.db.Close()
+	return false
+}
+
 // TestBoundStore checks that a store which is bound to a host's transactions keeps every promise, with any driver.
 func TestBoundStore(t *testing.T) {
 	t.Parallel()
 	for name, connect := range drivers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			suite, kind := variant, testdb.Host{Name: name}
-			if name == "pgx" {
-				suite = whole // No other test runs the whole suite with this driver.
-				kind.WithoutBun = true
+			if name == "pgx" { // No other test runs the whole suite with this driver.
+				whole(t, func(t *testing.T) driver.Store {
+					t.Helper()
+					return testdb.Reused(t, openHostedByPgx, hosted.end)
+				})
+				return
 			}
-			suite(t, func(t *testing.T) driver.Store {
+			variant(t, func(t *testing.T) driver.Store {
 				t.Helper()
 				dsn := testdb.DSN(t)
 				pool := connect(t, dsn)
 				pool.SetMaxOpenConns(8)
 				t.Cleanup(func() { is.New(t).NoErr(pool.Close()) })
-				return hosted{testdb.Open(t, dsn, nil), kind, bun.NewDB(pool, pgdialect.New())}
+				return hosted{testdb.Open(t, dsn, nil), testdb.Host{Name: name}, bun.NewDB(pool, pgdialect.New())}
 			})
 		})
 	}

@@ -34,12 +34,20 @@ func drivers() map[string]func(tb testing.TB, dsn string) *sql.DB {
 		},
 		"pgx": func(tb testing.TB, dsn string) *sql.DB {
 			tb.Helper()
-			config, err := pgx.ParseConfig(dsn)
+			pool, err := pgxPool(dsn)
 			is.New(tb).NoErr(err)
-			config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-			return stdlib.OpenDB(*config)
+			return pool
 		},
 	}
+}
+
+func pgxPool(dsn string) (*sql.DB, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	return stdlib.OpenDB(*config), nil
 }
 
 // openPool opens a store over a host's pool.

@@ -236,14 +236,13 @@ func (s *shop) load(ctx context.Context, server, database string) error {
 	if err := wait(ctx, 3*time.Second); err != nil {
 		return err
 	}
-	// Changes that share no transaction fail while the lock is held. The first of them may come before it.
-	for n := range 10 {
-		group.Go(func() {
-			_ = wait(ctx, time.Duration(n)*100*time.Millisecond)
-			_, _, _ = s.call(ctx, http.MethodPatch, "/events/"+s.Event, "", fmt.Sprintf(`{"title": "Metrics %d"}`, n))
-		})
-	}
-	if err := lock(ctx, database); err != nil {
+	if err := lock(ctx, database, func() {
+		for n := range 10 { // Changes that share no transaction fail while the lock is held.
+			group.Go(func() {
+				_, _, _ = s.call(ctx, http.MethodPatch, "/events/"+s.Event, "", fmt.Sprintf(`{"title": "Metrics %d"}`, n))
+			})
+		}
+	}); err != nil {
 		return err
 	}
 	if err := wait(ctx, 6*time.Second); err != nil {
@@ -284,9 +283,9 @@ func (s *shop) call(ctx context.Context, method, path, key, body string) (int, [
 	return response.StatusCode, answer, err
 }
 
-// lock holds the lock of a SQLite database.
-func lock(ctx context.Context, database string) error {
-	pool, err := sql.Open("sqlite", database+"?_pragma=busy_timeout(5000)&_txlock=immediate")
+// lock holds the lock of a SQLite database, and calls held once it does.
+func lock(ctx context.Context, database string, held func()) error {
+	pool, err := sql.Open("sqlite", database+"?_pragma=busy_timeout(20000)&_txlock=immediate")
 	if err != nil {
 		return err
 	}
@@ -295,6 +294,7 @@ func lock(ctx context.Context, database string) error {
 	if err != nil {
 		return err
 	}
+	held()
 	return errors.Join(wait(ctx, lockTime), tx.Rollback())
 }
 

@@ -26,9 +26,11 @@ func TestBenchStale(t *testing.T) {
 				return
 			}
 			before := left()
-			for _, args := range []string{
-				"--op checkout", "--op validate --http", "--op order --runs 2", "--op orders", "--op dispatch",
-			} {
+			all := []string{"--op checkout", "--op validate --http", "--op order --runs 2", "--op orders", "--op dispatch"}
+			if place.name == "postgres" {
+				all = all[:1] // Each makes a schema and two services. The others ask the same of a store.
+			}
+			for _, args := range all {
 				report := sh.object(short(append(strings.Fields(args), "--stale")...)...)
 				hasMembers(t, report, "op", "level", "store", "clients", "qty", "connections", "seconds", "preload",
 					"ratio", "runs", "books")

@@ -12,15 +12,17 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// zshSession types a line into an interactive zsh, presses the tabulator and the enter key, and prints the arguments
-// that the command got. The session is the shell whose settings are in $ZDOTDIR.
+// zshSession types each of its arguments into one interactive zsh, presses the tabulator and the enter key, and prints the
+// arguments that the command got, a line for each. The session is the shell whose settings are in $ZDOTDIR.
 const zshSession = `
 zmodload zsh/zpty
 zpty session zsh -d -i
-zpty -r -m session text '*ready *'
-zpty -w session "$1"$'\t'
-zpty -r -m session text '*<<*>>*'
-print -r -- "${${text##*<<}%%>>*}"
+for line in "$@"; do
+	zpty -r -m session text '*ready *'
+	zpty -w session "$line"$'\t'
+	zpty -r -m session text '*<<*>>*'
+	print -r -- "${${text##*<<}%%>>*}"
+done
 zpty -d session
 `
 
@@ -47,7 +49,8 @@ func TestCompletionInZsh(t *testing.T) {
 	for _, loaded := range []string{"source ./_ticketing", "fpath=($PWD $fpath); compinit -u -D"} {
 		settings := strings.Replace(zshSettings, "SCRIPT", loaded, 1)
 		is.NoErr(os.WriteFile(filepath.Join(folder, ".zshrc"), []byte(settings), 0o600))
-		for _, test := range []struct{ typed, want string }{
+		var typed, want []string
+		for _, test := range [][2]string{
 			{"ticketing ev", "event"},
 			{"ticketing company sus", "company suspend"},
 			{"ticketing --json company create --na", "--json company create --name"},
@@ -55,12 +58,17 @@ func TestCompletionInZsh(t *testing.T) {
 			{"ticketing webhook listen --database-file sec", "webhook listen --database-file secret"},
 			{"ticketing company list --json --database-f", "company list --json --database-file"},
 		} {
-			session := exec.CommandContext(t.Context(), zsh, "-f", "-c", zshSession, "zsh", test.typed)
-			session.Dir, session.Env = folder, append(os.Environ(), "ZDOTDIR="+folder, "HOME="+folder, "TERM=dumb")
-			text, err := session.Output()
-			is.NoErr(err)
-			is.Equal(strings.TrimSpace(string(text)), test.want) // after the tabulator
+			typed, want = append(typed, test[0]), append(want, test[1]) // before and after the tabulator
 		}
+		session := exec.CommandContext(t.Context(), zsh, append([]string{"-f", "-c", zshSession, "zsh"}, typed...)...)
+		session.Dir, session.Env = folder, append(os.Environ(), "ZDOTDIR="+folder, "HOME="+folder, "TERM=dumb")
+		text, err := session.Output()
+		is.NoErr(err)
+		var got []string
+		for line := range strings.Lines(string(text)) {
+			got = append(got, strings.TrimSpace(line))
+		}
+		is.Equal(got, want)
 	}
 }
 

@@ -127,6 +127,13 @@ func endStore(s *store.Store, keep bool) bool {
 	return false
 }
 
+// Reused is like Postgres for what open returns for the URL of a database. The end of a test calls end, which reports
+// whether the next test can use it, and else closes it. Each type T has its own databases.
+func Reused[T any](tb testing.TB, open func(dsn string) (T, error), end func(opened T, keep bool) bool) T {
+	tb.Helper()
+	return pgtest.ReuseOpen(tb, "ticketing", migrate, empty(), open, end)
+}
+
 // DSN returns the URL of a database of PostgreSQL with the tables of this version. The next test gets it without its
 // rows. So a test that changes more than rows must use a [FreshDSN].
 func DSN(tb testing.TB) string {
