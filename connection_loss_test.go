@@ -105,8 +105,8 @@ func cuts() []cut {
 	}
 }
 
-// next returns where to cut after a cut at n. Unless tests search everywhere, one in three statements is cut, and one in
-// fifteen messages of a response, which are many and alike. Each way to cut takes others.
+// next returns where to cut after a cut at n. Unless tests search everywhere, one in three statements is cut, and one
+// in fifteen messages of a response, which are many and alike. Each way to cut takes others.
 func (c cut) next(n int) int {
 	step := 3
 	switch {

@@ -291,8 +291,8 @@ func TestBalancesAtTimes(t *testing.T) {
 	})
 }
 
-// countingReads counts the calls that read entries, and the entries that they return. With later it has another history,
-// as after a restore: each entry has a later time, and so another hash.
+// countingReads counts the calls that read entries, and the entries that they return. With later it has another
+// history, as after a restore: each entry has a later time, and so another hash.
 type countingReads struct {
 	driver.Store
 

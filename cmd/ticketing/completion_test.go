@@ -12,8 +12,8 @@ import (
 	"github.com/floatgate/ticketing/internal/race"
 )
 
-// zshSession types each of its arguments into one interactive zsh, presses the tabulator and the enter key, and prints the
-// arguments that the command got, a line for each. The session is the shell whose settings are in $ZDOTDIR.
+// zshSession types each of its arguments into one interactive zsh, presses the tabulator and the enter key, and prints
+// the arguments that the command got, a line for each. The session is the shell whose settings are in $ZDOTDIR.
 const zshSession = `
 zmodload zsh/zpty
 zpty session zsh -d -i
