@@ -83,6 +83,13 @@ func (s *scissors) away() (commits int, cut, last bool) {
 	return s.commits, s.done, s.last
 }
 
+// passed returns how many statements, or messages of responses, the call had that was not cut.
+func (s *scissors) passed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
 // cut is a way to lose a connection.
 type cut struct {
 	name   string
@@ -134,15 +141,17 @@ func onCuts(t *testing.T, test func(t *testing.T, s *scissors, at cut, shop *tic
 	}
 }
 
-// everyStatement makes calls with a cut at the first statement, then at the next, and so on until a call ends without a
-// cut.
-func everyStatement(t *testing.T, s *scissors, at cut, call func(n int) error, check func(n int, err error)) {
+// atStatements makes calls with a cut at the first statement, then at the next, and so on until a call ends without a
+// cut. If none was at a COMMIT, one more is at the last statement.
+func atStatements(t *testing.T, s *scissors, at cut, call func(n int) error, check func(n int, err error)) {
 	t.Helper()
 	const most = 1000
-	for n := 1; n <= most && !search.Over(); n = at.next(n) {
-		s.set(at, n)
+	committed, statement := false, 1
+	for n := 1; n <= most && !search.Over(); n++ {
+		s.set(at, statement)
 		err := call(n)
-		_, cut, _ := s.away()
+		_, cut, last := s.away()
+		committed = committed || last
 		if cut && at.refuse && err != nil && !errors.Is(err, ticketing.ErrUnavailable) {
 			t.Fatalf("cut at statement %d: %v", n, err)
 		}
@@ -154,8 +163,13 @@ func everyStatement(t *testing.T, s *scissors, at cut, call func(n int) error, c
 			if n < 2 {
 				t.Fatal("nothing was cut")
 			}
-			return
+			if committed {
+				return
+			}
+			committed, statement = true, s.passed()
+			continue
 		}
+		statement = at.next(statement)
 	}
 	if !search.Over() {
 		t.Fatal("there is no end to the statements")
@@ -175,7 +189,7 @@ func TestCheckoutCutAnywhere(t *testing.T) {
 		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
 		orders := 0
 		var order ticketing.Order
-		everyStatement(t, s, at, func(n int) (err error) {
+		atStatements(t, s, at, func(n int) (err error) {
 			order, err = shop.Checkout(t.Context(), shop.Caller, fmt.Sprintf("checkout-%d", n), basket)
 			return err
 		}, func(n int, err error) {
@@ -262,7 +276,7 @@ func TestValidationCutAnywhere(t *testing.T) {
 				fmt.Sprintf("validation-%d", n), ticketing.ValidateParams{})
 		}
 		var first ticketing.TicketValidation
-		everyStatement(t, s, at, func(n int) (err error) {
+		atStatements(t, s, at, func(n int) (err error) {
 			first, err = validate(n)
 			return err
 		}, func(n int, err error) {
@@ -297,7 +311,7 @@ func TestReadCutAnywhere(t *testing.T) {
 				return err
 			},
 		} {
-			everyStatement(t, s, at, func(int) error { return read() }, func(_ int, err error) {
+			atStatements(t, s, at, func(int) error { return read() }, func(_ int, err error) {
 				if err != nil {
 					is.New(t).NoErr(read())
 				}
@@ -316,13 +330,17 @@ func TestUnkeyedChangeCutAnywhere(t *testing.T) {
 		is := is.New(t)
 		f := openFixture(t, shop)
 		for _, mutation := range search.Every(len(cuts()), at.number, mutations()) { // Each change is cut in one way.
-			ended := false
-			for n := 1; !ended && !search.Over(); n = at.next(n) {
+			ended, committed, statement := false, false, 1
+			for n := 1; !ended && !search.Over(); n++ {
 				is.NoErr(mutation.prepare(t.Context(), f, n))
-				s.set(at, n)
+				s.set(at, statement)
 				err := mutation.do(t.Context(), f, n)
 				commits, cut, last := s.away()
-				ended = !cut
+				ended, committed = !cut && committed, committed || last || !cut
+				statement = at.next(statement)
+				if !cut { // If no COMMIT was cut, the last statement is.
+					statement = s.passed()
+				}
 				is.True(commits <= 1) // Nothing may run twice.
 				switch {
 				case cut && last:

@@ -66,9 +66,18 @@ func TestVictim(t *testing.T) { //nolint:paralleltest // It is alone in its proc
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	withProcesses(t)
-	step, turns := 6, 3 // Each change begins at another first statement.
-	if search.Everywhere() {
-		step, turns = 1, 1
+	// Unless tests search everywhere, changes take turns: one begins at another statement than the next, and goes on at
+	// another distance from it.
+	next := func(number, n int) int {
+		switch {
+		case search.Everywhere():
+			return n + 1
+		case n == 0:
+			return 1 + number%3
+		case n <= 3:
+			return n + 3 + 3*(number/3%2)
+		}
+		return n + 6
 	}
 	numbers := make([]int, len(mortal()))
 	for number := range numbers {
@@ -90,7 +99,7 @@ func TestKilledAnywhere(t *testing.T) {
 			_, err := f.hosts.ExecContext(t.Context(), "CREATE TABLE bookings (name TEXT PRIMARY KEY)")
 			is.NoErr(err)
 			undone, done := 0, 0
-			for n, lived := 1+number%turns, false; !lived; n += step {
+			for n, lived := next(number, 0), false; !lived; n = next(number, n) {
 				is.NoErr(mutation.prepare(t.Context(), f, n))
 				lived = kill(t, fmt.Sprintln(number, n, n, f.company, f.event, dsn))
 				made, err := mutation.made(t.Context(), f, n)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -298,6 +299,7 @@ type countingReads struct {
 
 	calls, entries atomic.Int64
 	later          time.Duration
+	older          *driver.Wallet // an older record of the wallet, such as that of a standby
 }
 
 func (c *countingReads) View(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
@@ -327,6 +329,9 @@ func (c entryCountTx) Wallets(ctx context.Context, refs []driver.WalletRef) ([]d
 	wallets, err := c.ReadTx.Wallets(ctx, refs)
 	for i := range wallets {
 		wallets[i].Hash[0] += byte(c.count.later / time.Hour)
+		if c.count.older != nil {
+			wallets[i] = *c.count.older
+		}
 	}
 	return wallets, err
 }
@@ -399,6 +404,55 @@ func TestBalancesReadFewEntries(t *testing.T) {
 	ask(0, length/100, 90, 0, 0)
 	counted.later = 0
 	ask(0, length/100, 90, 15, 1300)
+	counted.older = new(driver.Wallet)
+	e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
+		wallets, err := tx.Wallets(ctx, driver.WalletRefs(company)[:1])
+		*counted.older = wallets[0]
+		return err
+	})
+	grow(10)
+	older := counted.older
+	counted.older = nil
+	ask(0, length/100, 90, 1, 1)
+	counted.older = older
+	ask(0, length/100, 90, 15, 1300)
+	counted.older = nil
+	ask(0, length/100, 90, 0, 0)
+}
+
+// TestBalancesOfManyCallers checks that callers who ask for times of one chain at once, while it grows, all get the
+// balances at these times.
+func TestBalancesOfManyCallers(t *testing.T) {
+	t.Parallel()
+	shop := ticketingtest.New(t, nil)
+	is := is.New(t)
+	begun := shop.Clock.Now()
+	before, err := shop.Staff.GetWallets(t.Context(), shop.Company.ID)
+	is.NoErr(err)
+	fund := func(from, to int) {
+		for n := from; n < to; n++ {
+			shop.Clock.Advance(time.Second)
+			_, err := shop.Staff.CreditFloat(t.Context(), shop.Company.ID, fmt.Sprintf("transfer-%04d", n), 1_00)
+			is.NoErr(err)
+		}
+	}
+	const funded = 300
+	fund(0, funded)
+	var all sync.WaitGroup
+	for caller := range 4 {
+		all.Go(func() {
+			for n := range 50 {
+				nth := (n*37 + caller*11) % funded
+				got, err := shop.Staff.Balances(t.Context(), shop.Company.ID, ledger.Float,
+					[]time.Time{begun.Add(time.Duration(nth)*time.Second + time.Millisecond)})
+				if want := before.Float + money.Amount(nth)*1_00; err != nil || got[0] != want {
+					t.Errorf("the balance after %d fundings is %v, want %v: %v", nth, got, want, err)
+				}
+			}
+		})
+	}
+	fund(funded, funded+50)
+	all.Wait()
 }
 
 // TestAccrualsAreFoundByTheirOrder checks that the commission of an order is found by its reference wherever the two

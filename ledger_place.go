@@ -58,7 +58,7 @@ type placeRange struct {
 	at      time.Time
 	lowest  int64
 	highest ledgerPlace
-	// The entry at the lowest end, and the one after the highest; zero: the wallet record is the end.
+	// The entry at the lowest end, and the one after the highest; zero: no entry is that end.
 	first, last knownEntry
 }
 
@@ -77,7 +77,7 @@ func narrowPlaces(
 	}
 	chain := known.narrow(wallet, ranges)
 	newest := chainEnd{wallet.Sequence, wallet.Hash}
-	unchecked := chain.end.sequence > 0 && chain.end != newest
+	unchecked := chain.end.sequence > 0 && chain.end.sequence <= wallet.Sequence && chain.end != newest
 	for {
 		probes := placeProbes(wallet, ranges, within)
 		if unchecked {
@@ -100,7 +100,9 @@ func narrowPlaces(
 			ranges[i].narrow(entries)
 		}
 	}
-	known.add(wallet.Ref(), chain, ranges, newest)
+	if chain.end.sequence <= wallet.Sequence {
+		known.add(wallet.Ref(), chain, ranges, newest)
+	}
 	return ranges, nil
 }
 
@@ -180,8 +182,9 @@ func (r *placeRange) end(entry knownEntry) {
 
 // knownPlaces remembers entries that searches for places ended at, so that the next search begins between them: a page
 // that shows a month asks for the same times again and again. Entries never change. But a database that was restored
-// may have others. So each search reads the end of what is known of a chain: if that has the same hash, then so has
-// every entry before it. A knownPlaces is safe for concurrent use; a nil one knows nothing.
+// may have others. So each search compares the end of what is known of a chain with the wallet record, or reads that
+// entry: if it has the same hash, then so has every entry before it. A knownPlaces is safe for concurrent use; a nil one
+// knows nothing.
 type knownPlaces struct {
 	chains recent[driver.WalletRef, knownChain]
 }
@@ -221,14 +224,15 @@ func newKnownPlaces() *knownPlaces {
 	return &knownPlaces{chains: recent[driver.WalletRef, knownChain]{limit: knownChains}}
 }
 
-// narrow narrows ranges by what is known of the chain of a wallet, and returns that.
+// narrow narrows ranges by what is known of the chain of a wallet, and returns that. A wallet record that is older than
+// what is known uses none of it.
 func (k *knownPlaces) narrow(wallet driver.Wallet, ranges []placeRange) knownChain {
 	if k == nil {
 		return knownChain{}
 	}
 	chain, _ := k.chains.get(wallet.Ref())
 	if chain.end.sequence > wallet.Sequence {
-		return knownChain{}
+		return chain
 	}
 	for i := range ranges {
 		r := &ranges[i]
@@ -243,31 +247,36 @@ func (k *knownPlaces) narrow(wallet driver.Wallet, ranges []placeRange) knownCha
 	return chain
 }
 
-// add remembers the ends of ranges, which were found in a chain that ends with end. Of too many entries every second
-// pair goes: the ends of a place are a pair.
+// add remembers the ends of ranges, which were found in a chain that ends with end. If all are too many, those of other
+// searches are forgotten, and of more than are remembered the earliest.
 func (k *knownPlaces) add(ref driver.WalletRef, chain knownChain, ranges []placeRange, end chainEnd) {
-	if k == nil {
+	if k == nil || end.sequence == 0 {
 		return
 	}
 	bySequence := func(a, b knownEntry) int { return cmp.Compare(a.sequence, b.sequence) }
-	entries := slices.Clone(chain.entries) // Others may read them.
+	var found []knownEntry
 	for _, r := range ranges {
 		for _, entry := range []knownEntry{r.first, r.last} {
-			if _, found := slices.BinarySearchFunc(chain.entries, entry, bySequence); !found && entry.sequence > 0 {
-				entries = append(entries, entry)
+			if entry.sequence > 0 {
+				found = append(found, entry)
 			}
 		}
 	}
-	slices.SortFunc(entries, bySequence)
-	entries = slices.CompactFunc(entries, func(a, b knownEntry) bool { return a.sequence == b.sequence })
-	for len(entries) > knownEntries {
-		kept := entries[:0]
-		for i, entry := range entries {
-			if i/2%2 == 0 {
-				kept = append(kept, entry)
-			}
-		}
-		entries = kept
+	slices.SortFunc(found, bySequence)
+	found = slices.CompactFunc(found, func(a, b knownEntry) bool { return a.sequence == b.sequence })
+	added := slices.DeleteFunc(slices.Clone(found), func(entry knownEntry) bool {
+		_, known := slices.BinarySearchFunc(chain.entries, entry, bySequence)
+		return known
+	})
+	entries := chain.entries // Others may read them.
+	switch {
+	case len(added) == 0 && end == chain.end:
+		return
+	case len(entries)+len(added) <= knownEntries:
+		entries = slices.Concat(entries, added)
+		slices.SortFunc(entries, bySequence)
+	default:
+		entries = slices.Clone(found[max(len(found)-knownEntries, 0):])
 	}
 	k.chains.put(ref, knownChain{entries, end})
 }

@@ -88,7 +88,7 @@ func TestMessages(t *testing.T) {
 		}, 4},
 		{"buyers", get("/business/{companyId}/buyers"), 3},
 		{"events", get("/business/{companyId}/events"), 6},
-		{"overview", get("/business/{companyId}"), 25},
+		{"overview", get("/business/{companyId}"), 24},
 		{"account", get("/account"), 4},
 	} {
 		one.open()

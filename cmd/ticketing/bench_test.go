@@ -126,7 +126,7 @@ func TestBench(t *testing.T) {
 				{"--op read --companies 2", false, false, true},
 				{"--op read --http", true, true, false},
 				{"--op order --http", true, true, false},
-				{"--op orders", false, false, false},
+				{"--op orders", false, false, true},
 				{"--op dispatch", false, false, true},
 			} {
 				if place.name == "postgres" && !test.onPostgres {
