@@ -183,8 +183,8 @@ func (r *placeRange) end(entry knownEntry) {
 // knownPlaces remembers entries that searches for places ended at, so that the next search begins between them: a page
 // that shows a month asks for the same times again and again. Entries never change. But a database that was restored
 // may have others. So each search compares the end of what is known of a chain with the wallet record, or reads that
-// entry: if it has the same hash, then so has every entry before it. A knownPlaces is safe for concurrent use; a nil one
-// knows nothing.
+// entry: if it has the same hash, then so has every entry before it. A knownPlaces is safe for concurrent use; a nil
+// one knows nothing.
 type knownPlaces struct {
 	chains recent[driver.WalletRef, knownChain]
 }

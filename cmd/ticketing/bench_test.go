@@ -101,9 +101,9 @@ func short(more ...string) []string {
 	return append([]string{"bench", "--duration", "60ms", "--clients", "4", "--preload", "20"}, more...)
 }
 
-// Every operation can be measured, as a library and over HTTP, and some of them on PostgreSQL, where every bench makes a
-// schema. The one JSON value has the figures of every side and the result of the verification. The bench leaves nothing in
-// the database.
+// Every operation can be measured, as a library and over HTTP, and some of them on PostgreSQL, where every bench makes
+// a schema. The one JSON value has the figures of every side and the result of the verification. The bench leaves
+// nothing in the database.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	for _, place := range everyBenchPlace() {
