@@ -153,10 +153,10 @@ func atStatements(t *testing.T, s *scissors, at cut, call func(n int) error, che
 		_, cut, last := s.away()
 		committed = committed || last
 		if cut && at.refuse && err != nil && !errors.Is(err, ticketing.ErrUnavailable) {
-			t.Fatalf("cut at statement %d: %v", n, err)
+			t.Fatalf("cut at statement %d: %v", statement, err)
 		}
 		if err != nil && (!cut || !at.refuse) {
-			t.Fatalf("cut at statement %d (%t): %v", n, cut, err)
+			t.Fatalf("cut at statement %d (%t): %v", statement, cut, err)
 		}
 		check(n, err)
 		if !cut {
