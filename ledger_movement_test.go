@@ -337,8 +337,8 @@ func (c entryCountTx) Wallets(ctx context.Context, refs []driver.WalletRef) ([]d
 }
 
 // TestBalancesReadFewEntries checks that the balances at many times take few reads of a long chain, and fewer if the
-// times are near its end or were asked for before. What is remembered of the chain never counts: entries that are other
-// ones now are found.
+// times are near its end or were asked for before. What is remembered counts only while the end of the chain has the
+// same hash: entries that are other ones now are found.
 func TestBalancesReadFewEntries(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "what one goroutine does")

@@ -109,7 +109,8 @@ func (l *benchDatabase) distribute(ctx context.Context, opened *store.Store) err
 }
 
 // vacuum removes what dead rows left in tables and indexes, and updates PostgreSQL's statistics, as autovacuum does
-// sooner or later. Each table is a statement of its own, since the driver waits a minute for one.
+// sooner or later. An empty table has nothing to remove. Each table is a statement of its own, since the driver waits a
+// minute for one.
 func (l *benchDatabase) vacuum(ctx context.Context) error {
 	if l.admin == nil {
 		return nil
