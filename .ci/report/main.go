@@ -37,6 +37,8 @@ func main() {
 	allowed := regexp.MustCompile(*allow)
 	left := 0
 	output := map[key]*strings.Builder{}
+	var began []key         // all tests, in the order of their first output
+	ended := map[key]bool{} // those that passed, failed or were skipped
 	ran := map[string]int{} // tests by package
 	var passed, packages int
 	var failed, skipped []key
@@ -53,11 +55,13 @@ func main() {
 		case "output":
 			if output[k] == nil {
 				output[k] = &strings.Builder{}
+				began = append(began, k)
 			}
 			output[k].WriteString(e.Output)
 		case "build-output":
 			fmt.Print(e.Output)
 		case "pass", "fail", "skip":
+			ended[k] = true
 			switch {
 			case e.Action == "fail":
 				failed = append(failed, k)
@@ -95,6 +99,13 @@ func main() {
 		fmt.Printf("\nFAILED %s %s\n", k.pkg, k.test)
 		if text := output[k]; text != nil {
 			fmt.Print(text)
+		}
+		if k.test == "" { // A panic, or whatever else ended the process, is in the output of a test that was under way.
+			for _, u := range began {
+				if u.pkg == k.pkg && !ended[u] {
+					fmt.Printf("UNDER WAY %s\n%s", u.test, output[u])
+				}
+			}
 		}
 		if k.test != "" && !children[k] {
 			fmt.Printf("    alone: go test %s-count=1 -run %s %s\n", *flags, quoted(k.test), k.pkg)

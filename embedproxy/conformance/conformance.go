@@ -39,7 +39,7 @@ type Config struct {
 	// Listener is where Run serves Upstream. Run closes it. If it is nil, the caller serves Upstream.
 	Listener net.Listener
 
-	// Upstream is the API that the proxy calls. Defaults to a new one, which needs a Listener.
+	// Upstream is the API that the proxy calls. One run uses it at a time. Defaults to a new one, which needs a Listener.
 	Upstream *Upstream
 
 	// Header holds the header of a storefront session, such as a Cookie. Required, since a proxy must refuse requests
@@ -112,12 +112,16 @@ const (
 )
 
 // Run checks a proxy and reports what it found. Its error is about the run itself: the proxy cannot be reached or
-// refuses the session, or ctx ended.
+// refuses the session, another run uses the Upstream, or ctx ended.
 func Run(ctx context.Context, config Config) (Report, error) {
 	r, err := newRunner(config)
 	if err != nil {
 		return Report{}, err
 	}
+	if !r.upstream.acquire() {
+		return Report{}, errors.New("conformance: another run uses the Upstream")
+	}
+	defer r.upstream.release()
 	if config.Listener != nil {
 		stop := r.upstream.serve(config.Listener)
 		defer stop()

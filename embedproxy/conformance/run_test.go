@@ -111,28 +111,27 @@ func TestSessionInAuthorization(t *testing.T) {
 // A failure that prevents the checks is an error, not a report.
 func TestRunErrors(t *testing.T) {
 	t.Parallel()
-	upstream := conformance.NewUpstream()
-	proxy := &reference{upstream: inMemory{upstream}, base: referenceHost + conformance.Prefix}
-	reached := &http.Client{Transport: inMemory{proxy}}
+	free := conformance.NewUpstream // Each case has an upstream of its own: they run at once.
+	reached := &http.Client{Transport: inMemory{&reference{upstream: inMemory{free()}, base: referenceHost + conformance.Prefix}}}
 	for _, test := range []struct {
 		name   string
 		ended  bool
 		config conformance.Config
 		want   string
 	}{
-		{"no URL", false, conformance.Config{Proxy: "shop", Upstream: upstream}, "malformed URL"},
-		{"another scheme", false, conformance.Config{Proxy: "ftp://shop/", Upstream: upstream}, "malformed URL"},
+		{"no URL", false, conformance.Config{Proxy: "shop", Upstream: free()}, "malformed URL"},
+		{"another scheme", false, conformance.Config{Proxy: "ftp://shop/", Upstream: free()}, "malformed URL"},
 		{"no upstream", false, conformance.Config{Proxy: "http://shop.test/"}, "neither a Listener nor an Upstream"},
 		{
 			"no session", false,
-			conformance.Config{Proxy: "http://shop.test/", Upstream: upstream, Client: reached},
+			conformance.Config{Proxy: "http://shop.test/", Upstream: free(), Client: reached},
 			"refused the session (401)",
 		},
 		{"ended", true, conformance.Config{
-			Proxy: "http://shop.test/", Upstream: upstream, Client: reached, Header: http.Header{"Cookie": {sessionCookie}},
+			Proxy: "http://shop.test/", Upstream: free(), Client: reached, Header: http.Header{"Cookie": {sessionCookie}},
 		}, "context canceled"},
 		{"nobody there", false, conformance.Config{
-			Proxy: "http://shop.test/", Upstream: upstream, Client: &http.Client{Transport: unreachable{}},
+			Proxy: "http://shop.test/", Upstream: free(), Client: &http.Client{Transport: unreachable{}},
 		}, "cannot be reached"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -151,6 +150,31 @@ func TestRunErrors(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Two runs at once cannot share an upstream, whose calls are those of one check. One after the other they can.
+func TestUpstreamOfTwoRuns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	upstream := conformance.NewUpstream()
+	run := func(network http.RoundTripper) error {
+		_, err := conformance.Run(t.Context(), conformance.Config{
+			Proxy: "http://shop.test/", Upstream: upstream, Client: &http.Client{Transport: network}, Wait: time.Nanosecond,
+		})
+		return err
+	}
+	is.True(strings.Contains(run(meanwhile{func() {
+		is.Equal(run(unreachable{}).Error(), "conformance: another run uses the Upstream")
+	}}).Error(), "cannot be reached"))
+	is.True(strings.Contains(run(unreachable{}).Error(), "cannot be reached"))
+}
+
+// meanwhile is a network without the proxy, on which something happens during a request.
+type meanwhile struct{ happens func() }
+
+func (m meanwhile) RoundTrip(*http.Request) (*http.Response, error) {
+	m.happens()
+	return nil, errors.New("connection refused")
 }
 
 // unreachable is a network without the proxy.

@@ -23,6 +23,7 @@ const Prefix = "/api/public/v1"
 // concurrent use.
 type Upstream struct {
 	mu        sync.Mutex
+	inUse     bool // by a run
 	recording bool
 	script    script
 	calls     []call
@@ -115,6 +116,21 @@ func routeOf(method, path string) (of route, eventID string) {
 		return routeDenied, ""
 	}
 	return routeUnknown, ""
+}
+
+// acquire makes the upstream that of one run, and reports whether it was free.
+func (u *Upstream) acquire() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	free := !u.inUse
+	u.inUse = true
+	return free
+}
+
+func (u *Upstream) release() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.inUse = false
 }
 
 // begin starts a check: it records the calls, and takes replies from the script first.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,15 @@ func Chosen(tb testing.TB) driver.Store {
 		return Postgres(tb)
 	}
 	return memory.New()
+}
+
+// exactly is the regular expression of one test.
+func exactly(test string) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
 }
 
 // Again runs tests of this package once more, on PostgreSQL and in a separate process: those whose names match only,
@@ -51,7 +61,11 @@ func Again(t *testing.T, only, but string) {
 	cmd.Env = append(os.Environ(), chosen+"=postgres")
 	told, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("on PostgreSQL: %v\n%s", err, told)
+		text, names := failures(string(told))
+		t.Errorf("on PostgreSQL: %v\n%s", err, text)
+		for _, name := range names {
+			t.Errorf("alone: %s=postgres go test -count=1 -run '%s' .", chosen, exactly(name))
+		}
 	}
 	for line := range strings.Lines(string(told)) {
 		if strings.HasPrefix(strings.TrimSpace(line), "--- SKIP") {
