@@ -71,10 +71,10 @@
 //
 //	{{with $.Form "api_key.revoke" "keyId" .ID}}<form method="post" action="{{.Action}}">…</form>{{end}}
 //
-// Other templates are "area", "select", "badge", "icon", "empty", "refusal" and "next", see templates/parts.html; the
-// functions of templates are in format.go. The layout shows why an act was refused, before the content of the page; a
-// template that shows it elsewhere defines its own "refused". Styles are in src, in layers: the policy allows neither
-// styles nor scripts in a page.
+// Other templates are "area", "select", "badge", "empty", "refusal" and "next", see templates/parts.html; the functions
+// of templates are in format.go, icons in icons.svg. The layout shows why an act was refused, before the content of the
+// page; a template that shows it elsewhere defines its own "refused". Styles are in src, in layers: the policy allows
+// neither styles nor scripts in a page.
 //
 // A refused form is shown again on its page with what was typed, and each violation beside its field. An act whose
 // response holds a secret returns outcome{show: "issued-key.html"}: that template is then the response, once, without a

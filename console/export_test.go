@@ -2,6 +2,9 @@ package console
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +52,34 @@ func Steps() []string {
 		}
 	}
 	return all
+}
+
+// Icons returns the names of the icons in icons.svg.
+func Icons() []string { return slices.Sorted(maps.Keys(icons)) }
+
+// UsedIcons returns the names of the icons that templates and pages use, as often as they do.
+func UsedIcons() []string {
+	var used []string
+	for _, p := range pages() {
+		if p.icon != "" {
+			used = append(used, p.icon)
+		}
+	}
+	named := regexp.MustCompile(`\bicon"? "(\w+)"`)
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		panic(err)
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(templateFiles, file)
+		if err != nil {
+			panic(err)
+		}
+		for _, found := range named.FindAllStringSubmatch(string(text), -1) {
+			used = append(used, found[1])
+		}
+	}
+	return used
 }
 
 // Pages returns the table of pages.

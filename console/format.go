@@ -18,7 +18,7 @@ func functions(clock func() time.Time, title string) template.FuncMap {
 		"json": formatJSON, "cut": cut, "browser": formatBrowser, "ago": agoFunc(clock),
 		"schedule": formatSchedule, "count": formatCount, "wallets": formatWallets, "violation": formatViolation,
 		"action": formatAction, "tier": formatTier, "brand": func() string { return title },
-		"file": fileAddress, "bar": barAddress,
+		"file": fileAddress, "bar": barAddress, "icon": icon,
 	}
 }
 

@@ -14,7 +14,7 @@ type page struct {
 	scope scope
 	title string
 	nav   string // its name in the navigation; empty: it is not there
-	icon  string // of the navigation: the id of a symbol in templates/icons.html
+	icon  string // of the navigation: the id of a symbol in icons.svg
 	group string // its heading in the navigation; empty: it comes first, without one
 	bar   bool   // it is one of the four on the bar of a phone
 	// permissions are what the person must hold, all of them.

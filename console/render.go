@@ -32,8 +32,7 @@ var parsedTemplates = sync.OnceValues(parseTemplates)
 // parseTemplates parses each page with the shared templates, by the name of its file.
 func parseTemplates() (map[string]*template.Template, error) {
 	base, err := template.New("layout.html").Funcs(functions(time.Now, "")).ParseFS(templateFiles,
-		shared, "templates/parts.html", "templates/icons.html", "templates/chart.html", "templates/platform.html",
-		"templates/passkey-offer.html")
+		shared, "templates/parts.html", "templates/chart.html", "templates/platform.html", "templates/passkey-offer.html")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,27 @@
+package console_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/console"
+)
+
+// Every icon that a template or a page names is in icons.svg, or it would be shown as a circle.
+func TestIconsExist(t *testing.T) {
+	t.Parallel()
+	used := console.UsedIcons()
+	is.New(t).True(len(used) > 50)
+	for _, name := range used {
+		if !slices.Contains(console.Icons(), name) {
+			t.Errorf("icons.svg has no %q", name)
+		}
+	}
+	for _, name := range console.Icons() {
+		if !slices.Contains(used, name) && name != "none" {
+			t.Errorf("nothing uses the icon %q", name)
+		}
+	}
+}
