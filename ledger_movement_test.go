@@ -308,6 +308,12 @@ func (c *countingReads) View(ctx context.Context, fn func(context.Context, drive
 	})
 }
 
+func (c *countingReads) Snapshot(ctx context.Context, fn func(context.Context, driver.ReadTx) error) error {
+	return c.Store.Snapshot(ctx, func(ctx context.Context, tx driver.ReadTx) error {
+		return fn(ctx, entryCountTx{tx, c})
+	})
+}
+
 type entryCountTx struct {
 	driver.ReadTx
 

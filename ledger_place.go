@@ -29,56 +29,15 @@ const placeReads = 64
 func ledgerPlaces(
 	ctx context.Context, tx driver.WalletReader, known *knownPlaces, wallet driver.Wallet, times []time.Time,
 ) ([]ledgerPlace, error) {
-	ranges, err := narrowPlaces(ctx, tx, known, wallet, times, 0)
-	if err != nil {
-		return nil, err
-	}
-	found := make([]ledgerPlace, len(ranges))
-	for i, r := range ranges {
-		found[i] = r.highest
-	}
-	return found, nil
-}
-
-// entryBefore returns the sequence of an entry of a wallet before a time, zero if there is none. At most within entries
-// that are before the time follow it, so that a long chain takes fewer reads than its place.
-func entryBefore(
-	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, at time.Time, within int64,
-) (int64, error) {
-	ranges, err := narrowPlaces(ctx, tx, nil, wallet, []time.Time{at}, within)
-	if err != nil {
-		return 0, err
-	}
-	return ranges[0].lowest, nil
-}
-
-// A placeRange is where the last entry before a time can be: from lowest to that of highest.
-type placeRange struct {
-	at      time.Time
-	lowest  int64
-	highest ledgerPlace
-	// The entry at the lowest end, and the one after the highest; zero: no entry is that end.
-	first, last knownEntry
-}
-
-// narrowPlaces returns the range of each time. The ends of each are at most within entries apart.
-func narrowPlaces(
-	ctx context.Context, tx driver.WalletReader, known *knownPlaces, wallet driver.Wallet, times []time.Time,
-	within int64,
-) ([]placeRange, error) {
 	ranges := make([]placeRange, len(times))
 	for i, at := range times {
-		ranges[i] = placeRange{at: at, highest: ledgerPlace{wallet.Sequence, wallet.Balance}}
-		// The whole chain is before the time: this is the usual case for a period that ends now.
-		if wallet.LastAt.Before(at) {
-			ranges[i].lowest = wallet.Sequence
-		}
+		ranges[i] = newPlaceRange(wallet, at)
 	}
 	chain := known.narrow(wallet, ranges)
 	newest := chainEnd{wallet.Sequence, wallet.Hash}
 	unchecked := chain.end.sequence > 0 && chain.end.sequence <= wallet.Sequence && chain.end != newest
 	for {
-		probes := placeProbes(wallet, ranges, within)
+		probes := placeProbes(wallet, ranges, 0)
 		if unchecked {
 			probes = append(probes, chain.end.sequence)
 			slices.Sort(probes)
@@ -93,7 +52,7 @@ func narrowPlaces(
 		}
 		if unchecked && !chain.end.isAmong(entries) {
 			known.forget(wallet.Ref())
-			return narrowPlaces(ctx, tx, known, wallet, times, within)
+			return ledgerPlaces(ctx, tx, known, wallet, times)
 		}
 		unchecked = false
 		for i := range ranges {
@@ -103,7 +62,58 @@ func narrowPlaces(
 	if chain.end.sequence <= wallet.Sequence {
 		known.add(wallet.Ref(), chain, ranges, newest)
 	}
-	return ranges, nil
+	found := make([]ledgerPlace, len(ranges))
+	for i, r := range ranges {
+		found[i] = r.highest
+	}
+	return found, nil
+}
+
+// nearEnd is how far from the end of a chain entryBefore looks first. Few entries are further back than what waits for
+// the dispatch, and the newest are in memory, where those of a whole chain are not.
+const nearEnd = 1 << 14
+
+// entryBefore returns the sequence of an entry of a wallet before a time, zero if there is none. At most within entries
+// that are before the time follow it, so that a long chain takes fewer reads than its place. A time near the end of the
+// chain takes the fewest.
+func entryBefore(
+	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, at time.Time, within int64,
+) (int64, error) {
+	ranges := []placeRange{newPlaceRange(wallet, at)}
+	var probes []int64
+	if ranges[0].lowest < wallet.Sequence {
+		for back := within; back < min(wallet.Sequence, nearEnd); back *= 2 {
+			probes = append(probes, wallet.Sequence-back)
+		}
+		slices.Reverse(probes)
+	}
+	for ; len(probes) > 0; probes = placeProbes(wallet, ranges, within) {
+		entries, err := placeEntries(ctx, tx, wallet, probes)
+		if err != nil {
+			return 0, err
+		}
+		ranges[0].narrow(entries)
+	}
+	return ranges[0].lowest, nil
+}
+
+// A placeRange is where the last entry before a time can be: from lowest to that of highest.
+type placeRange struct {
+	at      time.Time
+	lowest  int64
+	highest ledgerPlace
+	// The entry at the lowest end, and the one after the highest; zero: no entry is that end.
+	first, last knownEntry
+}
+
+// newPlaceRange returns the range of a time in a chain of which nothing was read.
+func newPlaceRange(wallet driver.Wallet, at time.Time) placeRange {
+	r := placeRange{at: at, highest: ledgerPlace{wallet.Sequence, wallet.Balance}}
+	// The whole chain is before the time: this is the usual case for a period that ends now.
+	if wallet.LastAt.Before(at) {
+		r.lowest = wallet.Sequence
+	}
+	return r
 }
 
 // placeEntries reads entries of a wallet by their sequences.

@@ -1,6 +1,7 @@
 package ticketing_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +11,10 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/race"
+	"github.com/floatgate/ticketing/ledger"
+	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
 
@@ -62,4 +67,70 @@ func TestOrdersOfABuyerAreFoundWhereTheIndexEnds(t *testing.T) {
 	preview, err := shop.Staff.PreviewErasure(t.Context(), shop.Company.ID, "ada@example.com")
 	is.NoErr(err)
 	is.Equal(preview.Orders, len(want))
+}
+
+// TestOrdersOfABuyerReadFewEntries checks that a search for a buyer's orders reads few entries of a long chain to find
+// how far the index goes: a handful while the oldest fact that waits is recent, whatever the length of the chain.
+func TestOrdersOfABuyerReadFewEntries(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "what one goroutine does")
+	is := is.New(t)
+	counted := &countingReads{Store: memory.New()}
+	shop := ticketingtest.New(t, &ticketingtest.Config{Store: counted})
+	shop.BooksAreBroken()
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 1_00, 10)
+	company := shop.Company.ID
+	// Entries of no order, a millisecond apart.
+	grow := func(length int) {
+		is.NoErr(counted.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}}); err != nil {
+				return err
+			}
+			locked, err := tx.LockWallets(ctx, driver.WalletRefs(company)[:1])
+			if err != nil {
+				return err
+			}
+			float := locked[0].Wallet
+			head := ledger.Head{
+				CompanyID: company, Wallet: ledger.Float, Sequence: float.Sequence, Balance: float.Balance, Hash: float.Hash,
+				At: float.LastAt,
+			}
+			entries := make([]ledger.Entry, length)
+			for i := range entries {
+				at := head.At.Add(time.Millisecond)
+				if entries[i], head, err = head.Append(ledger.FloatCredit, 1, "reference", at); err != nil {
+					return err
+				}
+			}
+			float.Sequence, float.Balance, float.Hash, float.LastAt = head.Sequence, head.Balance, head.Hash, head.At
+			if err := tx.AppendEntries(ctx, entries); err != nil {
+				return err
+			}
+			return tx.UpdateWallets(ctx, []driver.Wallet{float})
+		}))
+		shop.Clock.Advance(time.Duration(length) * time.Millisecond)
+	}
+	find := func(want uuid.UUID, calls, entries int64) {
+		t.Helper()
+		counted.calls.Store(0)
+		counted.entries.Store(0)
+		page, err := shop.Staff.ListOrders(t.Context(), company, ticketing.OrderSearch{Email: "ada@example.com"})
+		is.NoErr(err)
+		is.Equal(len(page.Items), 1)
+		is.Equal(page.Items[0].ID, want)
+		is.True(counted.calls.Load() <= calls)     // statements
+		is.True(counted.entries.Load() <= entries) // entries that they read
+	}
+	dispatch(t, shop)
+	grow(100_000)
+	basket := ticketingtest.Basket(event.ID, "VIP", 1_00, 1)
+	basket.Buyer.Email = "ada@example.com"
+	order, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), basket)
+	is.NoErr(err)
+	find(order.ID, 1, 6) // Its fact waits, and is the oldest.
+	grow(3_000)
+	find(order.ID, 2, 80)
+	grow(40_000)
+	find(order.ID, 4, 200)
 }

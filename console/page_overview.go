@@ -118,17 +118,18 @@ func openSettlements() []ticketing.SettlementStatus {
 	}
 }
 
-// loadOverview reads all parts that the person may see concurrently. Each sets its own members.
+// loadOverview reads all parts that the person may see concurrently, those with the most reads first. Each sets its own
+// members.
 func loadOverview(ctx context.Context, c *call) (view, error) {
 	var shown overview
 	parts := []struct {
 		permission ticketing.Permission
 		load       func(context.Context, *call, *overview) error
 	}{
+		{ticketing.PermissionWalletRead, loadMonth},
 		{ticketing.PermissionKYBRead, loadReadiness},
 		{ticketing.PermissionWalletRead, loadMoney},
 		{ticketing.PermissionWalletRead, loadRate},
-		{ticketing.PermissionWalletRead, loadMonth},
 		{ticketing.PermissionSettlementRead, loadOpenSettlement},
 		{ticketing.PermissionWebhookRead, loadDeadLetters},
 		{ticketing.PermissionNotificationRead, loadFailedMails},
