@@ -69,20 +69,20 @@ func ledgerPlaces(
 	return found, nil
 }
 
-// nearEnd is how far from the end of a chain entryBefore looks first. Few entries are further back than what waits for
-// the dispatch, and the newest are in memory, where those of a whole chain are not.
-const nearEnd = 1 << 14
+// nearEnd is how far from the end of a chain entryBefore looks first. What waits for the dispatch is rarely further
+// back, and the newest entries are in the memory of the database, where those of a whole chain are not.
+const nearEnd = 1 << 13
 
 // entryBefore returns the sequence of an entry of a wallet before a time, zero if there is none. At most within entries
 // that are before the time follow it, so that a long chain takes fewer reads than its place. A time near the end of the
-// chain takes the fewest.
+// chain takes the fewest. within is from 1 to nearEnd.
 func entryBefore(
 	ctx context.Context, tx driver.WalletReader, wallet driver.Wallet, at time.Time, within int64,
 ) (int64, error) {
 	ranges := []placeRange{newPlaceRange(wallet, at)}
 	var probes []int64
 	if ranges[0].lowest < wallet.Sequence {
-		for back := within; back < min(wallet.Sequence, nearEnd); back *= 2 {
+		for back := within; back < wallet.Sequence && back <= nearEnd; back *= 2 {
 			probes = append(probes, wallet.Sequence-back)
 		}
 		slices.Reverse(probes)

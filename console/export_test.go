@@ -55,9 +55,12 @@ func Steps() []string {
 }
 
 // Icons returns the names of the icons in icons.svg.
-func Icons() []string { return slices.Sorted(maps.Keys(icons)) }
+func Icons() []string { return slices.Sorted(maps.Keys(icons())) }
 
-// UsedIcons returns the names of the icons that templates and pages use, as often as they do.
+// Icon returns an icon by its name.
+func Icon(name string) string { return string(icon(name)) }
+
+// UsedIcons returns the names of the icons that templates, pages and the navigation use, as often as they do.
 func UsedIcons() []string {
 	var used []string
 	for _, p := range pages() {
@@ -75,8 +78,8 @@ func UsedIcons() []string {
 		if err != nil {
 			panic(err)
 		}
-		for _, found := range named.FindAllStringSubmatch(string(text), -1) {
-			used = append(used, found[1])
+		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+			used = append(used, match[1])
 		}
 	}
 	return used

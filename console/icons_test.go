@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/matryer/is"
@@ -9,11 +10,13 @@ import (
 	"github.com/floatgate/ticketing/console"
 )
 
-// Every icon that a template or a page names is in icons.svg, or it would be shown as a circle.
+// Every icon that a template, a page or the navigation names is in icons.svg, or it would be shown as a circle.
 func TestIconsExist(t *testing.T) {
 	t.Parallel()
+	ok := is.New(t)
 	used := console.UsedIcons()
-	is.New(t).True(len(used) > 50)
+	ok.True(len(used) > 50)
+	ok.True(strings.Contains(console.Icon("unknown"), "<circle"))
 	for _, name := range used {
 		if !slices.Contains(console.Icons(), name) {
 			t.Errorf("icons.svg has no %q", name)

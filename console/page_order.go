@@ -72,7 +72,7 @@ func (d orderDetail) EndedIn(log string) string {
 	}.Encode()
 }
 
-// loadOrder reads all parts concurrently by the id, so that none waits for the order itself.
+// loadOrder reads all parts by the id, so that they do not need the order itself.
 func loadOrder(ctx context.Context, c *call) (view, error) {
 	id := c.pathID("orderId")
 	shown := orderDetail{Mails: []ticketing.Notification{}}

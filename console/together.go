@@ -9,14 +9,13 @@ import (
 
 // maxTogether is how many of the functions run at a time. More make a page slower: the pool gives out the connection
 // that was used last, and a server process of PostgreSQL that has slept for seconds takes ten times as long for a short
-// statement as one that has just run another. docs/performance.md has the figures.
+// statement as one that has just run another. docs/performance.md, "Pages of the console", has the figures.
 const maxTogether = 3
 
 // together runs the functions concurrently and waits for all of them. The first that fails ends the context of the
 // others, and its error is returned. A panic becomes an error: in a goroutine of its own it would end the process.
 //
-// So a page that reads several things waits for about a third of them. The functions start in order: the longest come
-// first.
+// So a page that reads up to three things waits for the slowest of them. The functions start in their order.
 func together(ctx context.Context, functions ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxTogether)

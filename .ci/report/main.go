@@ -37,9 +37,10 @@ func main() {
 	allowed := regexp.MustCompile(*allow)
 	left := 0
 	output := map[key]*strings.Builder{}
-	var began []key         // all tests, in the order of their first output
-	ended := map[key]bool{} // those that passed, failed or were skipped
-	ran := map[string]int{} // tests by package
+	var all []key               // all tests, in the order of their first output
+	inactive := map[key]bool{}  // those that ended, or wait for their turn
+	last := map[string]string{} // of a package: the test that printed last
+	ran := map[string]int{}     // tests by package
 	var passed, packages int
 	var failed, skipped []key
 	lines := bufio.NewScanner(os.Stdin)
@@ -55,13 +56,18 @@ func main() {
 		case "output":
 			if output[k] == nil {
 				output[k] = &strings.Builder{}
-				began = append(began, k)
+				all = append(all, k)
 			}
 			output[k].WriteString(e.Output)
+			if e.Test != "" {
+				last[e.Package] = e.Test
+			}
+		case "pause", "cont":
+			inactive[k] = e.Action == "pause"
 		case "build-output":
 			fmt.Print(e.Output)
 		case "pass", "fail", "skip":
-			ended[k] = true
+			inactive[k] = true
 			switch {
 			case e.Action == "fail":
 				failed = append(failed, k)
@@ -92,18 +98,19 @@ func main() {
 		}
 	}
 	for _, k := range failed {
-		// A package has something to add only where no test of it failed.
-		if k.test == "" && slices.ContainsFunc(failed, func(f key) bool { return f.pkg == k.pkg && f.test != "" }) {
-			continue
+		testFailed := slices.ContainsFunc(failed, func(f key) bool { return f.pkg == k.pkg && f.test != "" })
+		if k.test != "" || !testFailed { // A test says more than its package.
+			fmt.Printf("\nFAILED %s %s\n", k.pkg, k.test)
+			if text := output[k]; text != nil {
+				fmt.Print(text)
+			}
 		}
-		fmt.Printf("\nFAILED %s %s\n", k.pkg, k.test)
-		if text := output[k]; text != nil {
-			fmt.Print(text)
-		}
-		if k.test == "" { // A panic, or whatever else ended the process, is in the output of a test that was under way.
-			for _, u := range began {
-				if u.pkg == k.pkg && !ended[u] {
-					fmt.Printf("UNDER WAY %s\n%s", u.test, output[u])
+		// What ended the process, such as a panic, is in the output of a test under way or of the one that printed last.
+		active := func(u key) bool { return u.pkg == k.pkg && u.test != "" && !inactive[u] }
+		if k.test == "" && (!testFailed || slices.ContainsFunc(all, active)) {
+			for _, u := range all {
+				if active(u) || u.test != "" && u == (key{k.pkg, last[k.pkg]}) && !slices.Contains(failed, u) {
+					fmt.Printf("\nat the end of %s: %s\n%s", u.pkg, u.test, output[u])
 				}
 			}
 		}

@@ -114,6 +114,9 @@ const (
 // Run checks a proxy and reports what it found. Its error is about the run itself: the proxy cannot be reached or
 // refuses the session, another run uses the Upstream, or ctx ended.
 func Run(ctx context.Context, config Config) (Report, error) {
+	if config.Listener != nil {
+		defer config.Listener.Close()
+	}
 	r, err := newRunner(config)
 	if err != nil {
 		return Report{}, err

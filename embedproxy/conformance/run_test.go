@@ -111,27 +111,28 @@ func TestSessionInAuthorization(t *testing.T) {
 // A failure that prevents the checks is an error, not a report.
 func TestRunErrors(t *testing.T) {
 	t.Parallel()
-	free := conformance.NewUpstream // Each case has an upstream of its own: they run at once.
-	reached := &http.Client{Transport: inMemory{&reference{upstream: inMemory{free()}, base: referenceHost + conformance.Prefix}}}
+	newUpstream := conformance.NewUpstream // Each case has one of its own: they run concurrently.
+	proxy := &reference{upstream: inMemory{newUpstream()}, base: referenceHost + conformance.Prefix}
+	reached := &http.Client{Transport: inMemory{proxy}}
 	for _, test := range []struct {
 		name   string
 		ended  bool
 		config conformance.Config
 		want   string
 	}{
-		{"no URL", false, conformance.Config{Proxy: "shop", Upstream: free()}, "malformed URL"},
-		{"another scheme", false, conformance.Config{Proxy: "ftp://shop/", Upstream: free()}, "malformed URL"},
+		{"no URL", false, conformance.Config{Proxy: "shop", Upstream: newUpstream()}, "malformed URL"},
+		{"another scheme", false, conformance.Config{Proxy: "ftp://shop/", Upstream: newUpstream()}, "malformed URL"},
 		{"no upstream", false, conformance.Config{Proxy: "http://shop.test/"}, "neither a Listener nor an Upstream"},
 		{
 			"no session", false,
-			conformance.Config{Proxy: "http://shop.test/", Upstream: free(), Client: reached},
+			conformance.Config{Proxy: "http://shop.test/", Upstream: newUpstream(), Client: reached},
 			"refused the session (401)",
 		},
 		{"ended", true, conformance.Config{
-			Proxy: "http://shop.test/", Upstream: free(), Client: reached, Header: http.Header{"Cookie": {sessionCookie}},
+			Proxy: "http://shop.test/", Upstream: newUpstream(), Client: reached, Header: http.Header{"Cookie": {sessionCookie}},
 		}, "context canceled"},
 		{"nobody there", false, conformance.Config{
-			Proxy: "http://shop.test/", Upstream: free(), Client: &http.Client{Transport: unreachable{}},
+			Proxy: "http://shop.test/", Upstream: newUpstream(), Client: &http.Client{Transport: unreachable{}},
 		}, "cannot be reached"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package testdb
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -29,15 +31,6 @@ func Chosen(tb testing.TB) driver.Store {
 	return memory.New()
 }
 
-// exactly is the regular expression of one test.
-func exactly(test string) string {
-	parts := strings.Split(test, "/")
-	for i, part := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
-	}
-	return strings.Join(parts, "/")
-}
-
 // Again runs tests of this package once more, on PostgreSQL and in a separate process: those whose names match only,
 // and not but. Their fixtures open what [Chosen] or [OnPostgres] indicates. A test that is skipped there fails, since
 // it has not been verified.
@@ -47,7 +40,7 @@ func Again(t *testing.T, only, but string) {
 		return
 	}
 	pgtest.Database(t) // Without PostgreSQL, this test is skipped.
-	args := []string{"-test.v", "-test.run=" + only, "-test.skip=" + but}
+	args := []string{"-test.v=test2json", "-test.run=" + only, "-test.skip=" + but}
 	if deadline, ok := t.Deadline(); ok {
 		// The process ends by itself before this test times out, and reports the state of each test.
 		args = append(args, "-test.timeout="+max(time.Until(deadline)*9/10, time.Second).String())
@@ -59,17 +52,30 @@ func Again(t *testing.T, only, but string) {
 	})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), chosen+"=postgres")
-	told, err := cmd.CombinedOutput()
-	if err != nil {
-		text, names := failures(string(told))
+	output, err := cmd.CombinedOutput()
+	if text, failed := failures(string(output)); err != nil {
 		t.Errorf("on PostgreSQL: %v\n%s", err, text)
-		for _, name := range names {
-			t.Errorf("alone: %s=postgres go test -count=1 -run '%s' .", chosen, exactly(name))
+		for _, name := range failed {
+			t.Errorf("alone, in the folder of the package: %s", alone(name))
 		}
 	}
-	for line := range strings.Lines(string(told)) {
+	for line := range strings.Lines(separated(string(output))) {
 		if strings.HasPrefix(strings.TrimSpace(line), "--- SKIP") {
 			t.Errorf("on PostgreSQL: %s", line)
 		}
 	}
+}
+
+// alone returns the command that runs one test on PostgreSQL.
+func alone(test string) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	flags := "-count=1"
+	if race.Enabled {
+		flags = "-race " + flags
+	}
+	pattern := strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`)
+	return fmt.Sprintf("%s=postgres go test %s -run '%s'", chosen, flags, pattern)
 }

@@ -7,55 +7,79 @@ import (
 )
 
 var (
-	turned = regexp.MustCompile(`^=== (?:RUN|PAUSE|CONT|NAME) +(\S+)$`)
-	ended  = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+	stateLine  = regexp.MustCompile(`^=== (RUN|PAUSE|CONT|NAME) +(\S*)$`)
+	resultLine = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
 )
 
-// failures returns what the output of "go test -v" says of the tests that failed or had not ended, a panic included, and
-// their names. The output of the others is left out: there are thousands of lines of it.
-func failures(verbose string) (text string, names []string) {
-	output := map[string]*strings.Builder{"": {}} // of each test, and of none
-	began := []string{""}
-	result := map[string]string{}
-	current := ""
-	for line := range strings.Lines(verbose) {
-		switch bare := strings.TrimRight(line, "\n"); {
-		case turned.MatchString(bare):
-			current = turned.FindStringSubmatch(bare)[1]
-			if output[current] == nil {
-				output[current] = &strings.Builder{}
-				began = append(began, current)
+// testOutput is the state of a test, and what it printed.
+type testOutput struct {
+	name   string
+	state  string // RUN, PAUSE, or one of the results PASS, FAIL and SKIP
+	output strings.Builder
+}
+
+// failures returns the part of the output of a test binary (-test.v=test2json) that is about tests which failed, were
+// skipped or had not ended, and about none. It also returns the names of the failed ones. The output of the others is
+// left out: there are thousands of lines of it.
+func failures(verbose string) (text string, failed []string) {
+	none := &testOutput{}
+	all, current := []*testOutput{none}, none
+	byName := map[string]*testOutput{"": none}
+	get := func(name string) *testOutput {
+		if byName[name] == nil {
+			byName[name] = &testOutput{name: name, state: "RUN"}
+			all = append(all, byName[name])
+		}
+		return byName[name]
+	}
+	for line := range strings.Lines(separated(verbose)) {
+		bare := strings.TrimRight(line, "\n")
+		if match := stateLine.FindStringSubmatch(bare); match != nil {
+			current = get(match[2])
+			switch match[1] {
+			case "PAUSE":
+				current.state = "PAUSE"
+			case "CONT":
+				current.state = "RUN"
 			}
-		case ended.MatchString(bare):
-			of := ended.FindStringSubmatch(bare)
-			result[of[2]], current = of[1], ""
-			if of[1] == "FAIL" {
-				current = of[2] // A panic follows.
+		} else if match := resultLine.FindStringSubmatch(bare); match != nil {
+			get(match[2]).state = match[1]
+			current = none
+			if match[1] == "FAIL" {
+				current = get(match[2]) // A panic follows.
 			}
-		default:
-			if output[current] == nil {
-				current = ""
-			}
-			output[current].WriteString(line)
+		} else {
+			current.output.WriteString(line)
 		}
 	}
-	var all strings.Builder
-	for _, name := range began {
+	var b strings.Builder
+	for _, test := range all {
+		output := test.output.String()
 		switch {
-		case name == "":
-		case result[name] == "FAIL":
-			all.WriteString("FAILED " + name + "\n")
-			if !slices.ContainsFunc(began, func(sub string) bool {
-				return strings.HasPrefix(sub, name+"/") && result[sub] == "FAIL"
-			}) {
-				names = append(names, name)
-			}
-		case result[name] == "":
-			all.WriteString("UNDER WAY " + name + "\n")
+		case test == none:
+		case test.state == "FAIL":
+			failed = append(failed, test.name)
+			b.WriteString("FAILED " + test.name + "\n")
+		case test.state == "SKIP":
+			b.WriteString("SKIPPED " + test.name + "\n")
+		case test.state == "RUN":
+			b.WriteString("UNDER WAY " + test.name + "\n")
+		case strings.Contains(output, "DATA RACE"): // It is printed where the detector finds it.
+			b.WriteString("WITH A RACE " + test.name + "\n")
 		default:
 			continue
 		}
-		all.WriteString(output[name].String())
+		b.WriteString(output)
 	}
-	return all.String(), names
+	return b.String(), slices.DeleteFunc(failed, func(name string) bool { // Its subtest says more.
+		return slices.ContainsFunc(failed, func(sub string) bool { return strings.HasPrefix(sub, name+"/") })
+	})
+}
+
+// separated returns an output in which each line about the state of a test begins a line. Package testing marks these
+// with a SYN character, since what a test prints may end without a line feed.
+func separated(verbose string) string {
+	const mark = "\x16"
+	verbose = strings.ReplaceAll(strings.TrimPrefix(verbose, mark), "\n"+mark, "\n")
+	return strings.ReplaceAll(verbose, mark, "\n")
 }
