@@ -109,6 +109,9 @@ func main() {
 		active := func(u key) bool { return u.pkg == k.pkg && u.test != "" && !inactive[u] }
 		if k.test == "" && (!testFailed || slices.ContainsFunc(all, active)) {
 			for _, u := range all {
+				if !speaks(output[u].String()) {
+					continue
+				}
 				if active(u) || u.test != "" && u == (key{k.pkg, last[k.pkg]}) && !slices.Contains(failed, u) {
 					fmt.Printf("\nat the end of %s: %s\n%s", u.pkg, u.test, output[u])
 				}
@@ -129,6 +132,16 @@ func main() {
 	if len(failed)+len(skipped) > 0 || passed == 0 {
 		os.Exit(1)
 	}
+}
+
+// speaks reports whether an output has more than lines about the state of a test.
+func speaks(output string) bool {
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "=== ") {
+			return true
+		}
+	}
+	return false
 }
 
 // quoted is a regular expression of exactly this test, for a shell.
