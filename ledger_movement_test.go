@@ -354,27 +354,10 @@ func TestBalancesReadFewEntries(t *testing.T) {
 	e.broken = true // These entries belong to no order.
 	company := e.verified(t)
 	const length = 100_000
-	head := ledger.Genesis(company, ledger.Float)
 	grow := func(length int) {
-		e.write(t, company, func(ctx context.Context, tx driver.Tx) error {
-			locked, err := tx.LockWallets(ctx, driver.WalletRefs(company)[:1])
-			if err != nil {
-				return err
-			}
-			entries := make([]ledger.Entry, length)
-			for i := range entries {
-				at := opening.Add(time.Duration(head.Sequence) * time.Second)
-				if entries[i], head, err = head.Append(ledger.FloatCredit, 1, "reference", at); err != nil {
-					return err
-				}
-			}
-			float := locked[0].Wallet
-			float.Sequence, float.Balance, float.Hash, float.LastAt = head.Sequence, head.Balance, head.Hash, head.At
-			if err := tx.AppendEntries(ctx, entries); err != nil {
-				return err
-			}
-			return tx.UpdateWallets(ctx, []driver.Wallet{float})
-		})
+		is.NoErr(appendFundings(t.Context(), counted.Store, company, length, func(head ledger.Head) time.Time {
+			return opening.Add(time.Duration(head.Sequence) * time.Second)
+		}))
 	}
 	grow(length)
 	ask := func(first, step, count, calls, entries int64) {

@@ -72,8 +72,17 @@ func TestOrdersOfABuyerAreFoundWhereTheIndexEnds(t *testing.T) {
 // grow appends entries of no order to the FLOAT chain of a company, each at a time after that of the one before.
 func grow(t *testing.T, shop *ticketingtest.Shop, store driver.Store, length int, after time.Duration) {
 	t.Helper()
-	company := shop.Company.ID
-	is.New(t).NoErr(store.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+	is.New(t).NoErr(appendFundings(t.Context(), store, shop.Company.ID, length,
+		func(head ledger.Head) time.Time { return head.At.Add(after) }))
+	shop.Clock.Advance(time.Duration(length) * after)
+}
+
+// appendFundings appends entries to the FLOAT chain of a company that belong to nothing, each at the time that the
+// function returns for the head before it.
+func appendFundings(
+	ctx context.Context, store driver.Store, company uuid.UUID, length int, at func(ledger.Head) time.Time,
+) error {
+	return store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}}); err != nil {
 			return err
 		}
@@ -82,13 +91,10 @@ func grow(t *testing.T, shop *ticketingtest.Shop, store driver.Store, length int
 			return err
 		}
 		float := locked[0].Wallet
-		head := ledger.Head{
-			CompanyID: company, Wallet: ledger.Float, Sequence: float.Sequence, Balance: float.Balance, Hash: float.Hash,
-			At: float.LastAt,
-		}
+		head := float.Head()
 		entries := make([]ledger.Entry, length)
 		for i := range entries {
-			if entries[i], head, err = head.Append(ledger.FloatCredit, 1, "reference", head.At.Add(after)); err != nil {
+			if entries[i], head, err = head.Append(ledger.FloatCredit, 1, "reference", at(head)); err != nil {
 				return err
 			}
 		}
@@ -97,8 +103,7 @@ func grow(t *testing.T, shop *ticketingtest.Shop, store driver.Store, length int
 			return err
 		}
 		return tx.UpdateWallets(ctx, []driver.Wallet{float})
-	}))
-	shop.Clock.Advance(time.Duration(length) * after)
+	})
 }
 
 // sellToAda sells a ticket to ada@example.com and returns the id of the order.

@@ -68,6 +68,9 @@ func UsedIcons() []string {
 			used = append(used, p.icon)
 		}
 	}
+	for _, item := range (&frame{IsStaff: true}).Yours() {
+		used = append(used, item.Icon)
+	}
 	named := regexp.MustCompile(`\bicon"? "(\w+)"`)
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/floatgate/ticketing/internal/testname"
 )
 
 type event struct {
@@ -118,7 +120,7 @@ func main() {
 			}
 		}
 		if k.test != "" && !children[k] {
-			fmt.Printf("    alone: go test %s-count=1 -run %s %s\n", *flags, quoted(k.test), k.pkg)
+			fmt.Printf("    alone: go test %s-count=1 -run %s %s\n", *flags, testname.Pattern(k.test), k.pkg)
 		}
 	}
 	for _, k := range skipped {
@@ -142,15 +144,6 @@ func speaks(output string) bool {
 		}
 	}
 	return false
-}
-
-// quoted is a regular expression of exactly this test, for a shell.
-func quoted(test string) string {
-	parts := strings.Split(test, "/")
-	for i, part := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
-	}
-	return "'" + strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`) + "'"
 }
 
 func countTests(keys []key) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -168,6 +169,28 @@ func TestUpstreamOfTwoRuns(t *testing.T) {
 		is.Equal(run(unreachable{}).Error(), "conformance: another run uses the Upstream")
 	}}).Error(), "cannot be reached"))
 	is.True(strings.Contains(run(unreachable{}).Error(), "cannot be reached"))
+}
+
+// Run closes its listener also if it refuses the configuration or an upstream that is in use.
+func TestListenerIsClosed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	refused := func(config conformance.Config) {
+		t.Helper()
+		config.Listener = listen(t)
+		_, err := conformance.Run(t.Context(), config)
+		is.True(err != nil)
+		is.True(errors.Is(config.Listener.Close(), net.ErrClosed)) // It was closed before.
+	}
+	refused(conformance.Config{Proxy: "shop"})
+	upstream := conformance.NewUpstream()
+	_, err := conformance.Run(t.Context(), conformance.Config{
+		Proxy: "http://shop.test/", Upstream: upstream, Wait: time.Nanosecond,
+		Client: &http.Client{Transport: meanwhile{func() {
+			refused(conformance.Config{Proxy: "http://shop.test/", Upstream: upstream})
+		}}},
+	})
+	is.True(strings.Contains(err.Error(), "cannot be reached"))
 }
 
 // meanwhile is a network without the proxy, on which something happens during a request.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/race"
+	"github.com/floatgate/ticketing/internal/testname"
 	"github.com/floatgate/ticketing/store/memory"
 )
 
@@ -68,14 +68,9 @@ func Again(t *testing.T, only, but string) {
 
 // alone returns the command that runs one test on PostgreSQL.
 func alone(test string) string {
-	parts := strings.Split(test, "/")
-	for i, part := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
-	}
 	flags := "-count=1"
 	if race.Enabled {
 		flags = "-race " + flags
 	}
-	pattern := strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`)
-	return fmt.Sprintf("%s=postgres go test %s -run '%s'", chosen, flags, pattern)
+	return fmt.Sprintf("%s=postgres go test %s -run %s", chosen, flags, testname.Pattern(test))
 }
