@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -98,9 +95,8 @@ const (
 
 func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	outlivePipe() // The bench removes what it made, even after its output was closed.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	ctx, stop := interruptible(ctx)
 	defer stop()
-	endAtNext(ctx, stop)
 	progress := newProgress(p)
 	defer progress.end()
 	program := &bench.Program{

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/ledger"
@@ -205,19 +203,4 @@ func (*ledgerPublicKey) Run(ctx context.Context, p *program) error {
 		_, err := fmt.Fprintln(p.stdout, shown.PublicKey)
 		return outputError(err)
 	})
-}
-
-// interruptible returns a context that ends with a signal, for commands that must clean up before the process ends.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	endAtNext(ctx, stop)
-	return ctx, stop
-}
-
-// interrupted returns the error for a person: that of an interruption if their signal is the cause, and otherwise err.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return &failure{code: "INTERRUPTED", text: "interrupted"}
-	}
-	return err
 }

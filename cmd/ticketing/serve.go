@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
@@ -118,15 +117,6 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// signalEcho is how long repeated signals count as one. timeout(1) signals a process and also its group, and a terminal
-// may do so too.
-const signalEcho = time.Second
-
-// endAtNext makes the next signal end the process at once. It begins signalEcho after the end of ctx.
-func endAtNext(ctx context.Context, stop func()) {
-	context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, stop) })
-}
-
 // running is a server that listens.
 type running struct {
 	svc       *ticketing.Service
@@ -150,7 +140,7 @@ func (p *program) serve(
 	ctx context.Context, s *serving, mails *mailFlags, mustExist bool, prepare func(context.Context, *database) error,
 	meanwhile func(context.Context, *running) error,
 ) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	defer func() {
 		// A signal that arrived before the server listened.
@@ -158,7 +148,6 @@ func (p *program) serve(
 			err = ignoring(err, context.Canceled)
 		}
 	}()
-	endAtNext(ctx, stop)
 
 	logger := s.logger(p.stderr)
 	certificate, err := s.load()

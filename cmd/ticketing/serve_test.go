@@ -299,23 +299,38 @@ func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	is.True(time.Since(begun) < 15*time.Second) // Less than a drain would wait for requests in flight.
 }
 
-// Signals within one second count as one, such as those that timeout(1) sends to a process and its group.
+// Signals within one second count as one, such as those that timeout(1) sends to a process and its group, also where the
+// command returns in between, whose report the second would cut off.
 func TestSignalsThatComeTogether(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		var ended atomic.Bool
-		program.EndAtNext(ctx, func() { ended.Store(true) })
-		time.Sleep(time.Hour)
-		cancel()
-		time.Sleep(time.Second - time.Nanosecond)
-		synctest.Wait()
-		is.True(!ended.Load())
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		is.True(ended.Load())
-	})
+	for _, returns := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			is := is.New(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			var ended atomic.Bool
+			returned := program.EndAtNext(ctx, func() { ended.Store(true) })
+			time.Sleep(time.Hour)
+			cancel()
+			if returns {
+				returned()
+			}
+			time.Sleep(time.Second - time.Nanosecond)
+			synctest.Wait()
+			is.True(!ended.Load())
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			is.True(ended.Load())
+		})
+	}
+}
+
+// After a command that no signal has ended, signals do what they do by default.
+func TestSignalAfterTheCommand(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	ended := false
+	program.EndAtNext(t.Context(), func() { ended = true })()
+	is.True(ended)
 }
 
 // A second signal ends the process, whatever is in flight, unless it arrives within a second of the first.
