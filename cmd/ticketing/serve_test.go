@@ -299,8 +299,8 @@ func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	is.True(time.Since(begun) < 15*time.Second) // Less than a drain would wait for requests in flight.
 }
 
-// Signals within one second count as one, such as those that timeout(1) sends to a process and its group. They do so too
-// where the command returns in between: the second would cut off its report.
+// Signals within one second count as one, such as those that timeout(1) sends to a process and its group. They do so
+// also where the command returns in between: the second would cut off its report.
 func TestSignalsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	for _, returns := range []bool{false, true} {
