@@ -199,6 +199,13 @@ func TestBarNeedsItsOwnStylesheetAlone(t *testing.T) {
 				release()
 				p.Wait(`document.readyState === "complete" && document.querySelector("main").checkVisibility()`)
 				ok.Equal(p.Text(boxes), before)
+				if path != "/sign-in" { // The field fills the place that was kept for it.
+					ok.Equal(p.Text(`(() => {
+						const field = document.querySelector("#find"), place = document.querySelector(".find")
+						const box = e => JSON.stringify(e.getBoundingClientRect())
+						return field.checkVisibility() && box(field) === box(place)
+					})()`), "true")
+				}
 			})
 		}
 	}

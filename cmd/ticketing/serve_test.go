@@ -299,27 +299,30 @@ func TestServerDrainsDespiteASlowClient(t *testing.T) {
 	is.True(time.Since(begun) < 15*time.Second) // Less than a drain would wait for requests in flight.
 }
 
-// Signals within one second count as one, such as those that timeout(1) sends to a process and its group. They do so
-// also where the command returns in between: the second would cut off its report.
+// Signals within one second count as one, such as those that timeout(1) sends to a process and its group. The same
+// holds if the command returns in between, or the second signal would cut off its report.
 func TestSignalsThatComeTogether(t *testing.T) {
 	t.Parallel()
-	for _, returns := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			is := is.New(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			var ended atomic.Bool
-			returned := program.EndAtNext(ctx, func() { ended.Store(true) })
-			time.Sleep(time.Hour)
-			cancel()
-			if returns {
-				returned()
-			}
-			time.Sleep(time.Second - time.Nanosecond)
-			synctest.Wait()
-			is.True(!ended.Load())
-			time.Sleep(time.Nanosecond)
-			synctest.Wait()
-			is.True(ended.Load())
+	for name, returns := range map[string]bool{"during the command": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				var ended atomic.Bool
+				onReturn := program.EndAtNext(ctx, func() { ended.Store(true) })
+				time.Sleep(time.Hour)
+				cancel()
+				if returns {
+					onReturn()
+				}
+				time.Sleep(time.Second - time.Nanosecond)
+				synctest.Wait()
+				is.True(!ended.Load())
+				time.Sleep(time.Nanosecond)
+				synctest.Wait()
+				is.True(ended.Load())
+			})
 		})
 	}
 }

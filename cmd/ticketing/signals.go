@@ -19,14 +19,14 @@ func interruptible(ctx context.Context) (_ context.Context, stop func()) {
 	return ctx, endAtNext(ctx, stop)
 }
 
-// endAtNext makes the next signal end the process at once, by default. It begins signalEcho after the end of ctx, also
-// where the command has returned by then: what it reports must not be lost to the echo of the first signal. A command
-// that no signal has ended calls returned, which begins it at once.
-func endAtNext(ctx context.Context, byDefault func()) (returned func()) {
-	forget := context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, byDefault) })
+// endAtNext makes the next signal end the process at once, by calling restore. It does so signalEcho after the end of
+// ctx, also where the command has returned by then: what it reports must not be lost to the echo of the first signal.
+// The command calls onReturn, which restores at once if ctx has not ended.
+func endAtNext(ctx context.Context, restore func()) (onReturn func()) {
+	cancelEcho := context.AfterFunc(ctx, func() { time.AfterFunc(signalEcho, restore) })
 	return func() {
-		if forget() {
-			byDefault()
+		if cancelEcho() {
+			restore()
 		}
 	}
 }
