@@ -129,6 +129,8 @@ const (
 	// groupLinger bounds how long the next group may wait for callers that call again at once: an eighth of the time
 	// that the last run took.
 	groupLinger = 8
+	// groupLongLinger is the same for callers that take longer to call again, as through HTTP: half of that time.
+	groupLongLinger = 2
 	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond
 	// groupAdmissions bounds the admissions that a group of checkouts sells, and with them the size of its writes.
@@ -159,7 +161,7 @@ func lanesOf[T traced](
 	}
 	config := group.Config[uuid.UUID, T]{
 		Run: run, Class: classOf, Lanes: g.Lanes, Size: g.Calls, Weight: weight, Queue: g.Queue, Single: g.ByCompany,
-		Linger: groupLinger, Timeout: groupTimeout, Patience: groupPatience,
+		Linger: groupLinger, LongLinger: groupLongLinger, Timeout: groupTimeout, Patience: groupPatience,
 	}
 	if s.telemetry.traces {
 		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {

@@ -34,7 +34,7 @@ type benchCommand struct {
 	Mails      bool      `help:"With --background: compare checkouts without mails, while mails are sent, and while the mail server is away."`
 	MailRate   benchRate `default:"50" help:"With --mails: mails a second at most." placeholder:"N"`
 	MailQueue  count     `default:"100000" help:"With --mails: mails that wait while the mail server is away." placeholder:"N"`
-	Neighbour  neighbour `help:"Instead: how a company's checkouts fare beside another one that floods the server with this: read, patch, checkout or unknown-keys." placeholder:"FLOOD"`
+	Neighbour  neighbour `help:"Instead: how a company's calls (--op: checkout, quote, order, orders or read) fare beside another one that floods the server with this: read, order, quote, patch, checkout or unknown-keys." placeholder:"FLOOD"`
 	NoCompare  bool      `help:"Leave out the same without group commit." name:"no-compare"`
 	Stale      bool      `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
 	Ceiling    bool      `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
@@ -165,9 +165,11 @@ func (c *benchCommand) check(p *program) error {
 	}
 	op := c.Op.Op
 	switch {
-	case c.Neighbour.Flood != "" && (op != bench.OpCheckout || c.Stale || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
-		return badValue("--neighbour: is measured with checkouts of one company in one process: without --op, " +
-			"--companies, --processes, --stale and --ceiling")
+	case c.Neighbour.Flood != "" && (c.Stale || c.Processes > 1 || c.Companies > 1 || c.Ceiling):
+		return badValue("--neighbour: is measured with one company in one process: without --companies, --processes, " +
+			"--stale and --ceiling")
+	case c.Neighbour.Flood != "" && !besideNeighbour(op):
+		return badValue("--neighbour: is measured with --op checkout, quote, order, orders or read")
 	case c.Processes > c.Clients:
 		return badValue("--processes: must not be more than --clients, which they share")
 	case c.Processes > 1 && p.Database == inMemory:
@@ -195,6 +197,16 @@ func (c *benchCommand) check(p *program) error {
 		return badValue("--ceiling: measures PostgreSQL alone: name one with --database")
 	}
 	return p.checkDatabase()
+}
+
+// besideNeighbour reports whether an operation is measured beside a neighbour.
+func besideNeighbour(op bench.Op) bool {
+	switch op {
+	case bench.OpCheckout, bench.OpQuote, bench.OpOrder, bench.OpOrders, bench.OpRead:
+		return true
+	default:
+		return false
+	}
 }
 
 // checkStale checks the flags beside --stale.
@@ -305,10 +317,11 @@ type neighbour struct{ bench.Flood }
 
 func (v *neighbour) UnmarshalText(text []byte) error {
 	switch v.Flood = bench.Flood(text); v.Flood {
-	case bench.FloodRead, bench.FloodPatch, bench.FloodCheckout, bench.FloodUnknownKeys:
+	case bench.FloodRead, bench.FloodOrder, bench.FloodQuote, bench.FloodPatch, bench.FloodCheckout,
+		bench.FloodUnknownKeys:
 		return nil
 	default:
-		return badValue("must be read, patch, checkout or unknown-keys")
+		return badValue("must be read, order, quote, patch, checkout or unknown-keys")
 	}
 }
 

@@ -8,17 +8,26 @@ import (
 	"github.com/matryer/is"
 )
 
-// Each flood is measured at each number of attacking connections, and compared with the quiet company alone. The one
-// JSON value contains both, and their ratios. The books are verified, and the bench leaves nothing in the database.
+// Each flood is measured at each number of attacking connections, and compared with the quiet company alone, whose
+// calls are checkouts or reads. The one JSON value contains both, and their ratios. The books are verified, and the
+// bench leaves nothing in the database.
 func TestBenchNeighbour(t *testing.T) {
 	t.Parallel()
-	for i, flood := range []string{"read", "patch", "checkout", "unknown-keys"} {
-		t.Run(flood, func(t *testing.T) {
+	for i, test := range []struct{ flood, op string }{
+		{"read", "checkout"},
+		{"patch", "checkout"},
+		{"checkout", "orders"},
+		{"unknown-keys", "checkout"},
+		{"order", "order"},
+		{"quote", "quote"},
+	} {
+		t.Run(test.flood, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			sh, left := everyBenchPlace()[i%2].open(t) // The two places alternate.
-			report := sh.object(short("--neighbour", flood)...)
-			is.Equal(report["neighbour"], flood)
+			report := sh.object(short("--neighbour", test.flood, "--op", test.op)...)
+			is.Equal(report["neighbour"], test.flood)
+			is.Equal(report["op"], test.op)
 			levels := report["levels"].([]any)
 			for j, attackers := range []float64{16, 64, 400} {
 				level := levels[j].(map[string]any)
@@ -59,7 +68,7 @@ func TestBenchNeighbourForAPerson(t *testing.T) {
 func TestBenchNeighbourRefuses(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
-		"--neighbour noise", "--neighbour read --op quote", "--neighbour read --companies 2",
+		"--neighbour noise", "--neighbour read --op validate", "--neighbour read --companies 2",
 		"--neighbour patch --processes 2", "--neighbour patch --ceiling", "--neighbour read --stale",
 	} {
 		t.Run(args, func(t *testing.T) {

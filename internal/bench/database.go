@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,13 +109,23 @@ func (l *benchDatabase) distribute(ctx context.Context, opened *store.Store) err
 	return nil
 }
 
+// settle vacuums and analyses the tables, and has PostgreSQL write everything to disk.
+func (l *benchDatabase) settle(ctx context.Context) error {
+	if l.admin == nil {
+		return nil
+	}
+	l.program.Progress("vacuuming the tables", "")
+	if err := l.vacuum(ctx); err != nil {
+		return err
+	}
+	l.program.Progress("waiting for a checkpoint", "")
+	return l.checkpoint(ctx)
+}
+
 // vacuum removes what dead rows left in tables and indexes, and updates PostgreSQL's statistics, as autovacuum does
 // sooner or later. An empty table has nothing to remove. Each table is a statement of its own, since the driver waits a
 // minute for one.
 func (l *benchDatabase) vacuum(ctx context.Context) error {
-	if l.admin == nil {
-		return nil
-	}
 	tables, err := l.tables(ctx)
 	if err != nil {
 		return err
@@ -133,6 +144,36 @@ func (l *benchDatabase) vacuum(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkpoint has PostgreSQL write to disk what the preload changed, or a checkpoint that the preload began would take
+// part in the measurement. Where the role may not ask for a checkpoint there is none. On a cluster the preload is on
+// other nodes.
+func (l *benchDatabase) checkpoint(ctx context.Context) error {
+	if l.distributed {
+		return nil
+	}
+	for {
+		_, err := l.admin.ExecContext(ctx, "CHECKPOINT")
+		if err == nil || mayNot(err) {
+			return nil
+		}
+		// The driver waits a minute for a statement. The checkpoint goes on, and the next one waits for it.
+		waited, ok := errors.AsType[net.Error](err)
+		if !ok || !waited.Timeout() || ctx.Err() != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+	}
+}
+
+// mayNot reports whether an error of PostgreSQL is that the role has no right to do something.
+func mayNot(err error) bool {
+	const sqlState, insufficientPrivilege = 'C', "42501"
+	refused, ok := errors.AsType[interface {
+		error
+		Field(code byte) string
+	}](err)
+	return ok && refused.Field(sqlState) == insufficientPrivilege
 }
 
 // tables returns the tables of the bench's schema, as they are written in SQL.

@@ -156,7 +156,7 @@ func (m *mailBench) drain(ctx context.Context, sales int) (speed float64, err er
 	if err != nil {
 		return 0, err
 	}
-	if err := m.db.vacuum(ctx); err != nil {
+	if err := m.db.settle(ctx); err != nil {
 		return 0, err
 	}
 	began := time.Now()

@@ -117,7 +117,7 @@ func (b *bench) newMailLoadBench(ctx context.Context) (*mailLoadBench, error) {
 	if err := b.dispatchAll(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.db.vacuum(ctx); err != nil {
+	if err := b.db.settle(ctx); err != nil {
 		return nil, err
 	}
 	return m, b.startWorkers(ctx)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -24,7 +25,9 @@ type Flood string
 
 // The floods.
 const (
-	FloodRead        Flood = "read"
+	FloodRead        Flood = "read"  // pages of orders
+	FloodOrder       Flood = "order" // one order by its id
+	FloodQuote       Flood = "quote"
 	FloodPatch       Flood = "patch"
 	FloodCheckout    Flood = "checkout"
 	FloodUnknownKeys Flood = "unknown-keys"
@@ -37,16 +40,20 @@ const (
 	floodLead = 500 * time.Millisecond
 	// floodPause is how long an attacker waits after a 503. It ignores Retry-After.
 	floodPause = 100 * time.Millisecond
-	// floodPage is how many orders an attacker reads at a time, and floodLines how many admissions each of them has.
+	// floodPage is how many orders an attacker of FloodRead reads at a time, and floodLines how many admissions each
+	// order has that attackers read.
 	floodPage, floodLines = 100, 50
-	// floodOrders are sold to the attacking company before the measurement, when the attack reads orders.
+	// floodOrders are sold to the attacking company before the measurement if the attack reads orders.
 	floodOrders = 2 * floodPage
 )
 
 // floodConnections returns the numbers of attacking connections that are measured.
 func floodConnections() []int { return []int{16, 64, 400} }
 
-// neighbourBench measures a quiet company's checkouts while another company floods the server.
+// readsOrders reports whether the attackers read orders.
+func (f Flood) readsOrders() bool { return f == FloodRead || f == FloodOrder }
+
+// neighbourBench measures the calls of a quiet company while another company floods the server.
 type neighbourBench struct {
 	*bench
 
@@ -71,7 +78,7 @@ func (b *bench) measureNeighbour(ctx context.Context) (Report, error) {
 		return nil, err
 	}
 	report := &neighbourReport{
-		Neighbour: b.Neighbour, Store: b.db.store(), Clients: b.Clients, Qty: b.Qty,
+		Neighbour: b.Neighbour, Op: b.Op, Store: b.db.store(), Clients: b.Clients, Qty: b.Qty,
 		Connections: b.Connections, Seconds: b.Duration.Seconds(),
 	}
 	for i := range b.Runs {
@@ -95,20 +102,8 @@ func (b *bench) measureNeighbour(ctx context.Context) (Report, error) {
 
 // newNeighbourBench starts the server, with its background work, and its clients.
 func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) {
-	if b.Neighbour == FloodRead {
-		b.Progress("preloading", "")
-		newTask := func() *task { return &task{shop: &b.shops[floodShop], id: uuid.NewString()} }
-		err := inParallel(ctx, floodOrders, settingUp, func(int) {}, func(ctx context.Context, _ int) error {
-			t := newTask()
-			_, err := b.filler.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(floodLines))
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		b.countSold(floodOrders*neighbourShops, floodLines)
-		b.sold += floodOrders
-		if err := b.db.vacuum(ctx); err != nil {
+	if b.Neighbour.readsOrders() {
+		if err := b.sellToFlood(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +116,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 		return nil, err
 	}
 	n := &neighbourBench{bench: b, side: &loadSide{svc: svc, end: func() {}}}
-	n.plan = loadPlan{Op: OpCheckout, HTTP: true, Qty: b.Qty, Clients: b.Clients, Shops: b.shops[:floodShop]}
+	n.plan = loadPlan{Op: b.Op, HTTP: true, Qty: b.Qty, Clients: b.Clients, Shops: b.shops[:floodShop]}
 	if err := n.side.overHTTP(ctx, serve, n.plan); err != nil {
 		return nil, err
 	}
@@ -132,11 +127,30 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	n.addr = n.side.callers[0].(*httpCaller).addr //nolint:forcetypeassert // overHTTP makes no other.
 	for i := range slices.Max(floodConnections()) {
 		n.attackers = append(n.attackers, &attacker{
-			httpCaller: httpCaller{addr: n.addr, op: OpCheckout, qty: b.Qty}, number: i, flood: b.Neighbour,
+			httpCaller: httpCaller{addr: n.addr, op: b.Neighbour.op(), qty: b.Qty}, number: i, flood: b.Neighbour,
 			shop: &b.shops[floodShop],
 		})
 	}
 	return n, nil
+}
+
+// sellToFlood sells the orders that the attackers read.
+func (b *bench) sellToFlood(ctx context.Context) error {
+	b.Progress("preloading", "")
+	known := make([]uuid.UUID, floodOrders)
+	err := inParallel(ctx, floodOrders, settingUp, func(int) {}, func(ctx context.Context, i int) error {
+		t := task{shop: &b.shops[floodShop], id: uuid.NewString()}
+		order, err := b.filler.Checkout(ctx, t.shop.caller(), t.key(), t.checkout(floodLines))
+		known[i] = order.ID
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.shops[floodShop].Orders = known
+	b.countSold(floodOrders*neighbourShops, floodLines)
+	b.sold += floodOrders
+	return b.db.settle(ctx)
 }
 
 // level measures one number of attacking connections for the requested duration, alone and attacked.
@@ -171,13 +185,16 @@ func (n *neighbourBench) level(ctx context.Context, run, connections int) (neigh
 	return newNeighbourLevel(connections, quiet, attacked, flood), nil
 }
 
-// measureQuiet measures the checkouts of the quiet company for a time.
+// measureQuiet measures the calls of the quiet company for a time.
 func (n *neighbourBench) measureQuiet(ctx context.Context, length time.Duration, to *tally) error {
 	var order sliceOrder
 	if err := n.restock(ctx, &order); err != nil {
 		return err
 	}
-	order.For, order.Budget = length, n.left/int64(n.Qty)/neighbourShops
+	order.For, order.Budget = length, math.MaxInt64
+	if n.Op == OpCheckout {
+		order.Budget = n.left / int64(n.Qty) / neighbourShops
+	}
 	l := &load{plan: n.plan, sides: [2]*loadSide{n.side}}
 	if len(order.Events) > 0 {
 		order.Events = order.Events[:floodShop]
@@ -187,8 +204,10 @@ func (n *neighbourBench) measureQuiet(ctx context.Context, length time.Duration,
 		return err
 	}
 	to.add([]*sliceOutcome{outcome})
-	n.countSold(outcome.Begun*neighbourShops, n.Qty)
-	n.sold += outcome.Succeeded
+	if n.Op == OpCheckout {
+		n.countSold(outcome.Begun*neighbourShops, n.Qty)
+		n.sold += outcome.Succeeded
+	}
 	for _, failed := range outcome.Errors {
 		n.errors += failed
 	}
@@ -268,6 +287,18 @@ func (a *attacker) flow(ctx context.Context, to *floodTally) {
 	}
 }
 
+// op returns the operation that an attacker calls as a client of the measurement does, if the flood is one of those.
+func (f Flood) op() Op {
+	switch f {
+	case FloodOrder:
+		return OpOrder
+	case FloodQuote:
+		return OpQuote
+	default:
+		return OpCheckout
+	}
+}
+
 // expected returns the status of a successful response to the attacker's request.
 func (a *attacker) expected() int {
 	switch a.flood {
@@ -284,7 +315,7 @@ func (a *attacker) expected() int {
 func (a *attacker) compose() {
 	method, path, key, body := http.MethodGet, "", a.shop.Key, ""
 	switch a.flood {
-	case FloodCheckout:
+	case FloodCheckout, FloodOrder, FloodQuote:
 		a.write(&task{shop: a.shop, turn: a.turn, id: uuid.NewString()})
 		return
 	case FloodRead:

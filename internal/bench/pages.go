@@ -194,7 +194,7 @@ func (b *bench) newPagesBench(ctx context.Context) (*pagesBench, error) {
 	if err := m.signIn(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.db.vacuum(ctx); err != nil {
+	if err := b.db.settle(ctx); err != nil {
 		return nil, err
 	}
 	return m, m.serve(ctx)

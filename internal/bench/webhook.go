@@ -114,7 +114,7 @@ func (w *webhookBench) drain(ctx context.Context, sales int) (speed float64, err
 	if err := w.sell(ctx, sales, 1, "selling what is delivered", func(int, ticketing.Order) {}); err != nil {
 		return 0, err
 	}
-	if err := w.db.vacuum(ctx); err != nil {
+	if err := w.db.settle(ctx); err != nil {
 		return 0, err
 	}
 	began := time.Now()

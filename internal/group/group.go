@@ -99,6 +99,11 @@ type Config[K comparable, T any] struct {
 	// 0 means no wait.
 	Linger int
 
+	// LongLinger is the divisor of long waits, for clients that call again but need a while for it, such as those
+	// behind HTTP. A lane tries a long wait now and then, and waits so long each time while most of the calls come
+	// then. It must be smaller than Linger. 0 means no long waits.
+	LongLinger int
+
 	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail
 	// together, not one timeout after another. Defaults to 30 seconds.
 	Timeout time.Duration

@@ -16,6 +16,8 @@ type runner[K comparable, T any] struct {
 	ran     int           // how many calls the last run had
 	took    time.Duration // how long the last run took
 	gathers bool          // the next group waits for callers that call again
+	worth   int           // long waits that are left before the next one is a trial
+	short   int           // short waits since the last long one
 
 	until  int64         // the arrival that ends the wait; guarded by the lock while enough is not nil
 	enough chan struct{} // closed at that arrival; nil while the lane does not wait; guarded by the lock
@@ -110,15 +112,30 @@ func (r *runner[K, T]) ready() bool {
 // longestLinger bounds the wait after a slow run, since it delays the calls that wait already.
 const longestLinger = 50 * time.Millisecond
 
+const (
+	// trialEvery is the number of short waits between two trials of a long one. Where nobody calls again, a trial delays
+	// the calls that wait already, so it is rare.
+	trialEvery = 16
+	// A long wait that most calls came in is followed by at least worthOfTrial others, and each of these by one more, up
+	// to mostWorth. One that they did not come in counts twice, since calls that have nothing to do with the run come
+	// in some of the waits, too.
+	worthOfTrial, mostWorth, costOfFailure = 4, 8, 2
+)
+
 // gather waits, without the lock, for the calls that follow those of the last run.
 func (r *runner[K, T]) gather() {
 	l := r.lanes
 	if l.waiting < l.config.Size && l.arrivals < r.until && !l.closed {
+		divisor := l.config.Linger
+		long := l.config.LongLinger > 0 && (r.worth > 0 || r.short >= trialEvery)
+		if long {
+			divisor = l.config.LongLinger
+		}
 		enough := make(chan struct{})
 		r.enough = enough
 		l.lingering = append(l.lingering, r)
 		l.mu.Unlock()
-		patience := time.NewTimer(min(r.took/time.Duration(l.config.Linger), longestLinger))
+		patience := time.NewTimer(min(r.took/time.Duration(divisor), longestLinger))
 		select {
 		case <-enough:
 		case <-patience.C:
@@ -127,9 +144,26 @@ func (r *runner[K, T]) gather() {
 		l.mu.Lock()
 		r.enough = nil
 		l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
+		r.learn(long, l.waiting >= l.config.Size || l.arrivals >= r.until-int64(r.ran)/4)
 	}
 	r.gathers = false
 	l.gathering--
+}
+
+// learn notes how a wait ended, and whether most calls had come by then.
+func (r *runner[K, T]) learn(long, came bool) {
+	switch {
+	case !long:
+		r.short++
+		return
+	case !came:
+		r.worth = max(r.worth-costOfFailure, 0)
+	case r.worth == 0:
+		r.worth = worthOfTrial
+	default:
+		r.worth = min(r.worth+1, mostWorth)
+	}
+	r.short = 0
 }
 
 // gathered ends a lane's wait for more calls.

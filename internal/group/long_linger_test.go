@@ -1,0 +1,180 @@
+package group_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/group"
+)
+
+// timedLanes are lanes whose runs take as long as those of a database: a part for the run, and a part for each call.
+// They are used in a bubble.
+type timedLanes struct {
+	*group.Lanes[int, int]
+
+	mu    sync.Mutex
+	sizes []int // of each run
+	waits []int // how long the lane waited before it, in percent of the run before
+}
+
+const (
+	ofRun  = 4 * time.Millisecond
+	ofCall = 50 * time.Microsecond
+)
+
+func newTimedLanes(linger, longLinger int) *timedLanes {
+	l := &timedLanes{}
+	var ended time.Time
+	var took time.Duration
+	l.Lanes = group.New(group.Config[int, int]{
+		Run: func(_ context.Context, _ time.Duration, calls []int) error {
+			l.mu.Lock()
+			l.sizes = append(l.sizes, len(calls))
+			if took > 0 {
+				l.waits = append(l.waits, int(100*time.Since(ended)/took))
+			}
+			l.mu.Unlock()
+			took = ofRun + ofCall*time.Duration(len(calls))
+			time.Sleep(took)
+			ended = time.Now()
+			return nil
+		},
+		Lanes: 1, Linger: linger, LongLinger: longLinger,
+	})
+	return l
+}
+
+// again makes calls of clients that each call again some time after their result, until a time from now, and returns
+// after the last result.
+func (l *timedLanes) again(t *testing.T, clients int, after func(client int) time.Duration, length time.Duration) {
+	t.Helper()
+	end := time.Now().Add(length)
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				if err := l.Do(t.Context(), client, 1, client); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(after(client))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// evenly makes a call every so often, whatever became of the others, and returns after the last result.
+func (l *timedLanes) evenly(t *testing.T, every, length time.Duration) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range int(length / every) {
+		all.Go(func() {
+			if err := l.Do(t.Context(), 1000+i, 1, i); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(every)
+	}
+	all.Wait()
+}
+
+// drain waits until the lane has ended.
+func (l *timedLanes) drain(t *testing.T) {
+	t.Helper()
+	if err := l.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// last returns the last runs, with the waits before them.
+func (l *timedLanes) last(n int) (sizes, waits []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sizes[len(l.sizes)-n:], l.waits[len(l.waits)-n:]
+}
+
+// overHTTP is how long clients take to call again through HTTP: longer than a short wait, shorter than a long one.
+func overHTTP(client int) time.Duration {
+	return 1100*time.Microsecond + time.Duration(client%32)*20*time.Microsecond
+}
+
+// Clients that need a while to call again run together nevertheless, once a lane has tried to wait for them. Short
+// waits alone leave them in two halves.
+func TestALongWaitForThoseWhoComeAgain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name        string
+		longLinger  int
+		least, most int // calls of 15 groups
+	}{
+		{"short waits alone", 0, 15 * 24, 15 * 40},
+		{"long waits", 2, 15 * 64, 15 * 64},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newTimedLanes(8, test.longLinger)
+				l.again(t, 64, overHTTP, time.Second)
+				l.drain(t)
+				sizes, _ := l.last(20)
+				calls := 0
+				for _, size := range sizes[:15] { // At the end, clients leave.
+					calls += size
+				}
+				if calls < test.least || calls > test.most {
+					t.Fatalf("groups of %v calls; want %d to %d in 15 of them", sizes, test.least, test.most)
+				}
+			})
+		})
+	}
+}
+
+// Calls that have nothing to do with the run before are not kept waiting: a lane tries a long wait once after sixteen
+// short ones.
+func TestLongWaitsInVainAreRare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTimedLanes(8, 2)
+		l.evenly(t, 200*time.Microsecond, 2*time.Second)
+		l.drain(t)
+		_, waits := l.last(170)
+		if long := longWaits(waits); long < 9 || long > 10 {
+			t.Fatalf("%d of %d waits are long; want one of 17: %v", long, len(waits), waits)
+		}
+	})
+}
+
+// When clients that called again have left, the long waits end after four in vain, until the next trial.
+func TestLongWaitsEndWithThoseWhoCameAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		l := newTimedLanes(8, 2)
+		l.again(t, 64, overHTTP, time.Second)
+		l.mu.Lock()
+		before := len(l.waits)
+		l.mu.Unlock()
+		l.evenly(t, 200*time.Microsecond, 150*time.Millisecond)
+		l.drain(t)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		vain := l.waits[before:]
+		is.True(len(vain) >= 20)
+		is.Equal(longWaits(vain[6:20]), 0)
+	})
+}
+
+// longWaits returns how many waits were longer than an eighth of the run before.
+func longWaits(waits []int) (long int) {
+	for _, wait := range waits {
+		if wait > 13 {
+			long++
+		}
+	}
+	return long
+}
