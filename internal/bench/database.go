@@ -153,14 +153,15 @@ func (l *benchDatabase) checkpoint(ctx context.Context) error {
 	if l.distributed {
 		return nil
 	}
-	for {
+	const minutes = 30
+	for tries := 1; ; tries++ {
 		_, err := l.admin.ExecContext(ctx, "CHECKPOINT")
 		if err == nil || mayNot(err) {
 			return nil
 		}
 		// The driver waits a minute for a statement. The checkpoint goes on, and the next one waits for it.
 		waited, ok := errors.AsType[net.Error](err)
-		if !ok || !waited.Timeout() || ctx.Err() != nil {
+		if !ok || !waited.Timeout() || ctx.Err() != nil || tries == minutes {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
 	}
