@@ -163,6 +163,9 @@ func lanesOf[T traced](
 		Run: run, Class: classOf, Lanes: g.Lanes, Size: g.Calls, Weight: weight, Queue: g.Queue, Single: g.ByCompany,
 		Linger: groupLinger, LongLinger: groupLongLinger, Timeout: groupTimeout, Patience: groupPatience,
 	}
+	if g.ByCompany {
+		config.LongLinger = 0 // The callers of one company would delay the group of another that waits already.
+	}
 	if s.telemetry.traces {
 		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {
 			spans := make([]trace.Span, len(calls))

@@ -34,7 +34,7 @@ type benchCommand struct {
 	Mails      bool      `help:"With --background: compare checkouts without mails, while mails are sent, and while the mail server is away."`
 	MailRate   benchRate `default:"50" help:"With --mails: mails a second at most." placeholder:"N"`
 	MailQueue  count     `default:"100000" help:"With --mails: mails that wait while the mail server is away." placeholder:"N"`
-	Neighbour  neighbour `help:"Instead: how a company's calls (--op: checkout, quote, order, orders or read) fare beside another one that floods the server with this: read, order, quote, patch, checkout or unknown-keys." placeholder:"FLOOD"`
+	Neighbour  neighbour `help:"Instead: how a company's calls fare beside another company that floods the server with this: read, order, quote, patch, checkout or unknown-keys. The calls are those of --op checkout, quote, order, orders or read." placeholder:"FLOOD"`
 	NoCompare  bool      `help:"Leave out the same without group commit." name:"no-compare"`
 	Stale      bool      `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
 	Ceiling    bool      `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`

@@ -18,8 +18,8 @@ func TestBenchNeighbour(t *testing.T) {
 		{"patch", "checkout"},
 		{"checkout", "orders"},
 		{"unknown-keys", "checkout"},
-		{"order", "order"},
-		{"quote", "quote"},
+		{"order", "checkout"},
+		{"quote", "read"},
 	} {
 		t.Run(test.flood, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,8 @@ func TestBenchNeighbourForAPerson(t *testing.T) {
 func TestBenchNeighbourRefuses(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
-		"--neighbour noise", "--neighbour read --op validate", "--neighbour read --companies 2",
+		"--neighbour noise", "--neighbour read --op validate", "--neighbour read --op pages",
+		"--neighbour read --companies 2",
 		"--neighbour patch --processes 2", "--neighbour patch --ceiling", "--neighbour read --stale",
 	} {
 		t.Run(args, func(t *testing.T) {

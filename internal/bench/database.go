@@ -109,7 +109,7 @@ func (l *benchDatabase) distribute(ctx context.Context, opened *store.Store) err
 	return nil
 }
 
-// settle vacuums and analyses the tables, and has PostgreSQL write everything to disk.
+// settle vacuums and analyses the tables, and waits for a checkpoint.
 func (l *benchDatabase) settle(ctx context.Context) error {
 	if l.admin == nil {
 		return nil
@@ -146,29 +146,29 @@ func (l *benchDatabase) vacuum(ctx context.Context) error {
 	return nil
 }
 
-// checkpoint has PostgreSQL write to disk what the preload changed, or a checkpoint that the preload began would take
-// part in the measurement. Where the role may not ask for a checkpoint there is none. On a cluster the preload is on
-// other nodes.
+// checkpoint has PostgreSQL write to disk what the preload changed, since otherwise a checkpoint that the preload began
+// would take part in the measurement. Where the role may not ask for a checkpoint there is none. On a cluster the
+// preload is on other nodes.
 func (l *benchDatabase) checkpoint(ctx context.Context) error {
 	if l.distributed {
 		return nil
 	}
-	const minutes = 30
+	const mostTries = 30
 	for tries := 1; ; tries++ {
 		_, err := l.admin.ExecContext(ctx, "CHECKPOINT")
-		if err == nil || mayNot(err) {
+		if err == nil || lacksPrivilege(err) {
 			return nil
 		}
 		// The driver waits a minute for a statement. The checkpoint goes on, and the next one waits for it.
 		waited, ok := errors.AsType[net.Error](err)
-		if !ok || !waited.Timeout() || ctx.Err() != nil || tries == minutes {
+		if !ok || !waited.Timeout() || ctx.Err() != nil || tries == mostTries {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
 	}
 }
 
-// mayNot reports whether an error of PostgreSQL is that the role has no right to do something.
-func mayNot(err error) bool {
+// lacksPrivilege reports whether an error of PostgreSQL is that the role has no right to do something.
+func lacksPrivilege(err error) bool {
 	const sqlState, insufficientPrivilege = 'C', "42501"
 	refused, ok := errors.AsType[interface {
 		error

@@ -128,7 +128,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	for i := range slices.Max(floodConnections()) {
 		n.attackers = append(n.attackers, &attacker{
 			httpCaller: httpCaller{addr: n.addr, op: b.Neighbour.op(), qty: b.Qty}, number: i, flood: b.Neighbour,
-			shop: &b.shops[floodShop],
+			shop: &b.shops[floodShop], turn: int64(i), // They do not all ask for the same order.
 		})
 	}
 	return n, nil
@@ -287,7 +287,8 @@ func (a *attacker) flow(ctx context.Context, to *floodTally) {
 	}
 }
 
-// op returns the operation that an attacker calls as a client of the measurement does, if the flood is one of those.
+// op returns the operation of the attackers of FloodOrder, FloodQuote and FloodCheckout. The others write their
+// requests themselves.
 func (f Flood) op() Op {
 	switch f {
 	case FloodOrder:

@@ -11,8 +11,8 @@ import (
 	"github.com/floatgate/ticketing"
 )
 
-// preload sells the orders that exist before the measurement. Afterwards PostgreSQL does what it would do later, during
-// the measurement.
+// preload sells the orders that exist before the measurement. Afterwards it vacuums the tables
+// and waits for a checkpoint.
 func (b *bench) preload(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err

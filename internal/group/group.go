@@ -30,7 +30,8 @@
 //   - Calls of one key run in the order of their arrival, through every split, and never in two runs at a time.
 //   - A call for which Do returned nil was in exactly one run that returned nil. A call for which Do returned an error
 //     was in none, except where the caller's context ended while the call ran: then the outcome is unknown.
-//   - A call that finds nothing running runs at once, and so does a call that follows a run of a single call.
+//   - A call that finds nothing running runs at once, unless a lane waits for callers that call again, and so does a
+//     call that follows a run of a single call.
 //   - A group runs under its own deadline, which no caller shortens.
 //   - The number of waiting calls is bounded, and so is the number of goroutines. If the queue is full, the newest call
 //     of the key with the most waiting calls is refused, so that no key keeps another one out.
@@ -96,12 +97,13 @@ type Config[K comparable, T any] struct {
 	// those of the run. If as many clients as before call again at once, their calls run together instead of in two
 	// halves. No idle lane starts with the first of them. The wait ends when a full group waits, when as many calls as
 	// ran have arrived, or after 50 milliseconds. There is no wait after a run of one call, nor during a [Lanes.Drain].
-	// 0 means no wait.
+	// 0 means no wait. With LongLinger some waits are longer.
 	Linger int
 
 	// LongLinger is the divisor of long waits, for clients that call again but need a while for it, such as those
-	// behind HTTP. A lane tries a long wait now and then, and waits so long each time while most of the calls come
-	// then. It must be smaller than Linger. 0 means no long waits.
+	// behind HTTP. After sixteen waits a lane tries a long one. It goes on with them while they bring a full group or
+	// three quarters of the calls, a quarter of them later than the Linger-th part; several in vain end them. It must be
+	// smaller than Linger, without which it has no effect. 0 means no long waits.
 	LongLinger int
 
 	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail
@@ -124,6 +126,7 @@ type Lanes[K comparable, T any] struct {
 	parked    list[*queue[K, T]] // queues that are to run alone and wait for a runner
 	ranks     ranks[K, T]        // every queue with waiting calls
 	waiting   int                // calls in all queues
+	weight    int                // of the calls in all queues
 	arrivals  int64              // the number of calls that have arrived
 	resting   []*runner[K, T]    // the idle lanes
 	lingering []*runner[K, T]    // the lanes that wait for more calls

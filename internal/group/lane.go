@@ -47,6 +47,7 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	q := l.queue(e.key)
 	e.place.value = e
 	l.waiting++
+	l.weight += e.weight
 	l.arrivals++
 	if q.calls.empty() {
 		l.number(q)
@@ -54,7 +55,7 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	q.calls.pushBack(&e.place)
 	l.resize(q, +1)
 	for _, r := range l.lingering {
-		if l.waiting >= l.config.Size || l.arrivals >= r.until {
+		if l.full() || l.arrivals >= r.until {
 			r.gathered()
 		}
 	}
@@ -63,6 +64,11 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 		lead = l.hire()
 	}
 	return lead, nil
+}
+
+// full reports whether enough calls wait to fill a group.
+func (l *Lanes[K, T]) full() bool {
+	return l.waiting >= l.config.Size || l.config.Weight > 0 && l.weight >= l.config.Weight
 }
 
 // makeRoom makes room for a call of a key by refusing another call: the newest of a key with the most waiting calls. It
@@ -111,6 +117,7 @@ func (l *Lanes[K, T]) staff() {
 
 // rest returns a lane that has nothing to do to the idle ones.
 func (l *Lanes[K, T]) rest(r *runner[K, T]) {
+	r.credit = 0 // Whoever called again has left.
 	l.resting = append(l.resting, r)
 	l.stopped()
 }
@@ -249,6 +256,7 @@ func (l *Lanes[K, T]) stepAside(calls []*entry[K, T]) {
 		if !e.left {
 			q.calls.pushFront(&e.place)
 			l.waiting++
+			l.weight += e.weight
 			l.resize(q, +1)
 		}
 	}
@@ -316,6 +324,7 @@ func (l *Lanes[K, T]) queue(key K) *queue[K, T] {
 func (l *Lanes[K, T]) take(q *queue[K, T], e *entry[K, T]) {
 	e.place.leave()
 	l.waiting--
+	l.weight -= e.weight
 	l.resize(q, -1)
 	if !q.calls.empty() || q.alone {
 		return

@@ -27,7 +27,8 @@ const (
 	ofCall = 50 * time.Microsecond
 )
 
-func newTimedLanes(linger, longLinger int) *timedLanes {
+// newTimedLanes returns lanes whose short waits are an eighth of a run.
+func newTimedLanes(longLinger, weight int) *timedLanes {
 	l := &timedLanes{}
 	var ended time.Time
 	var took time.Duration
@@ -44,12 +45,12 @@ func newTimedLanes(linger, longLinger int) *timedLanes {
 			ended = time.Now()
 			return nil
 		},
-		Lanes: 1, Linger: linger, LongLinger: longLinger,
+		Lanes: 1, Linger: 8, LongLinger: longLinger, Weight: weight,
 	})
 	return l
 }
 
-// again makes calls of clients that each call again some time after their result, until a time from now, and returns
+// again makes calls of clients that each call again some time after their result, for a length of time, and returns
 // after the last result.
 func (l *timedLanes) again(t *testing.T, clients int, after func(client int) time.Duration, length time.Duration) {
 	t.Helper()
@@ -68,7 +69,7 @@ func (l *timedLanes) again(t *testing.T, clients int, after func(client int) tim
 	all.Wait()
 }
 
-// evenly makes a call every so often, whatever became of the others, and returns after the last result.
+// evenly makes a call every so often, without waiting for results, and returns after the last result.
 func (l *timedLanes) evenly(t *testing.T, every, length time.Duration) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -118,7 +119,7 @@ func TestALongWaitForThoseWhoComeAgain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := newTimedLanes(8, test.longLinger)
+				l := newTimedLanes(test.longLinger, 0)
 				l.again(t, 64, overHTTP, time.Second)
 				l.drain(t)
 				sizes, _ := l.last(20)
@@ -139,7 +140,7 @@ func TestALongWaitForThoseWhoComeAgain(t *testing.T) {
 func TestLongWaitsInVainAreRare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newTimedLanes(8, 2)
+		l := newTimedLanes(2, 0)
 		l.evenly(t, 200*time.Microsecond, 2*time.Second)
 		l.drain(t)
 		_, waits := l.last(170)
@@ -149,12 +150,63 @@ func TestLongWaitsInVainAreRare(t *testing.T) {
 	})
 }
 
+// Where most clients call again at once and the others do not, a long wait brings no more than a short one, and is
+// rare.
+func TestLongWaitsForNobodyAreRare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTimedLanes(2, 0)
+		var all sync.WaitGroup
+		all.Go(func() { l.again(t, 36, func(int) time.Duration { return 100 * time.Microsecond }, 2*time.Second) })
+		l.evenly(t, 400*time.Microsecond, 2*time.Second)
+		all.Wait()
+		l.drain(t)
+		_, waits := l.last(170)
+		if long := longWaits(waits); long > 11 {
+			t.Fatalf("%d of %d waits are long; want one of 17 at most: %v", long, len(waits), waits)
+		}
+	})
+}
+
+// Long waits go on while most of the calls come, also if others never come again.
+func TestLongWaitsForMostGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTimedLanes(2, 0)
+		var all sync.WaitGroup
+		all.Go(func() { l.again(t, 40, overHTTP, 2*time.Second) })
+		l.evenly(t, 800*time.Microsecond, 2*time.Second)
+		all.Wait()
+		l.drain(t)
+		_, waits := l.last(100)
+		if long := longWaits(waits); long < 80 {
+			t.Fatalf("%d of %d waits are long; want most: %v", long, len(waits), waits)
+		}
+	})
+}
+
+// Nothing waits while enough calls for a group wait already, by their number or by their weight.
+func TestNoWaitBesideAFullGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTimedLanes(2, 16)
+		l.again(t, 64, overHTTP, time.Second)
+		l.drain(t)
+		sizes, waits := l.last(100)
+		for i, wait := range waits[:90] { // At the end, clients leave.
+			if sizes[i] != 16 || wait > 0 {
+				t.Fatalf("groups of %v calls after waits of %v %%; want 16 and none", sizes, waits)
+			}
+		}
+	})
+}
+
 // When clients that called again have left, the long waits end after four in vain, until the next trial.
 func TestLongWaitsEndWithThoseWhoCameAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		l := newTimedLanes(8, 2)
+		l := newTimedLanes(2, 0)
 		l.again(t, 64, overHTTP, time.Second)
 		l.mu.Lock()
 		before := len(l.waits)

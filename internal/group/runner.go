@@ -16,7 +16,7 @@ type runner[K comparable, T any] struct {
 	ran     int           // how many calls the last run had
 	took    time.Duration // how long the last run took
 	gathers bool          // the next group waits for callers that call again
-	worth   int           // long waits that are left before the next one is a trial
+	credit  int           // of long waits: they go on while there is some
 	short   int           // short waits since the last long one
 
 	until  int64         // the arrival that ends the wait; guarded by the lock while enough is not nil
@@ -116,52 +116,70 @@ const (
 	// trialEvery is the number of short waits between two trials of a long one. Where nobody calls again, a trial delays
 	// the calls that wait already, so it is rare.
 	trialEvery = 16
-	// A long wait that most calls came in is followed by at least worthOfTrial others, and each of these by one more, up
-	// to mostWorth. One that they did not come in counts twice, since calls that have nothing to do with the run come
-	// in some of the waits, too.
-	worthOfTrial, mostWorth, costOfFailure = 4, 8, 2
+	// Long waits go on while there is credit. A trial that succeeds gives trialCredit, each later success one more, up to
+	// mostCredit. A failure costs failureCost, since calls that have nothing to do with the run come in some of the
+	// waits, too.
+	trialCredit, mostCredit, failureCost = 4, 8, 2
 )
 
 // gather waits, without the lock, for the calls that follow those of the last run.
 func (r *runner[K, T]) gather() {
 	l := r.lanes
-	if l.waiting < l.config.Size && l.arrivals < r.until && !l.closed {
-		divisor := l.config.Linger
-		long := l.config.LongLinger > 0 && (r.worth > 0 || r.short >= trialEvery)
-		if long {
-			divisor = l.config.LongLinger
+	if r.misses() {
+		wait := func(divisor int) time.Duration { return min(r.took/time.Duration(divisor), longestLinger) }
+		short := wait(l.config.Linger)
+		r.await(short)
+		switch {
+		case l.config.LongLinger <= 0:
+		case r.credit == 0 && r.short < trialEvery:
+			r.short++
+		case r.misses():
+			early := l.arrivals
+			r.await(wait(l.config.LongLinger) - short)
+			// A long wait has to bring a full group or three quarters of the calls, and a quarter that a short one does not.
+			quarter := int64(r.ran) / 4
+			r.learn(l.full() || l.arrivals >= r.until-quarter && l.arrivals-early >= quarter)
+		default: // A short wait was enough.
+			r.short = 0
 		}
-		enough := make(chan struct{})
-		r.enough = enough
-		l.lingering = append(l.lingering, r)
-		l.mu.Unlock()
-		patience := time.NewTimer(min(r.took/time.Duration(divisor), longestLinger))
-		select {
-		case <-enough:
-		case <-patience.C:
-		}
-		patience.Stop()
-		l.mu.Lock()
-		r.enough = nil
-		l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
-		r.learn(long, l.waiting >= l.config.Size || l.arrivals >= r.until-int64(r.ran)/4)
 	}
 	r.gathers = false
 	l.gathering--
 }
 
-// learn notes how a wait ended, and whether most calls had come by then.
-func (r *runner[K, T]) learn(long, came bool) {
+// misses reports whether calls are missing that follow those of the last run, and the next group has room for them.
+func (r *runner[K, T]) misses() bool {
+	l := r.lanes
+	return !l.full() && l.arrivals < r.until && !l.closed
+}
+
+// await waits, without the lock, until no more calls are missing, or for a time.
+func (r *runner[K, T]) await(length time.Duration) {
+	l := r.lanes
+	enough := make(chan struct{})
+	r.enough = enough
+	l.lingering = append(l.lingering, r)
+	l.mu.Unlock()
+	patience := time.NewTimer(length)
+	select {
+	case <-enough:
+	case <-patience.C:
+	}
+	patience.Stop()
+	l.mu.Lock()
+	r.enough = nil
+	l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
+}
+
+// learn notes whether a long wait was worth it.
+func (r *runner[K, T]) learn(worth bool) {
 	switch {
-	case !long:
-		r.short++
-		return
-	case !came:
-		r.worth = max(r.worth-costOfFailure, 0)
-	case r.worth == 0:
-		r.worth = worthOfTrial
+	case !worth:
+		r.credit = max(r.credit-failureCost, 0)
+	case r.credit == 0:
+		r.credit = trialCredit
 	default:
-		r.worth = min(r.worth+1, mostWorth)
+		r.credit = min(r.credit+1, mostCredit)
 	}
 	r.short = 0
 }
