@@ -122,7 +122,7 @@ func (r *neighbourReport) failure() error {
 
 // WriteTable writes what was measured, and the figures as a table.
 func (r *neighbourReport) WriteTable(out io.Writer) error {
-	fmt.Fprintf(out, "--op %s of a quiet company beside one that floods (%s), http, %s\n", r.Op, r.Neighbour, r.Store)
+	fmt.Fprintf(out, "--op %s of a quiet company, beside a flood (%s), http, %s\n", r.Op, r.Neighbour, r.Store)
 	fmt.Fprintf(out, "clients %d, quantity %d; runs %d, each %gs each way\n\n", r.Clients, r.Qty, len(r.Runs), r.Seconds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FLOOD\tP50 MS\tATTACKED\tRATIO\tP99 MS\tATTACKED\tRATIO\t503\tFLOOD/S\t503/S")
