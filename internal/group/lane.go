@@ -117,7 +117,7 @@ func (l *Lanes[K, T]) staff() {
 
 // rest returns a lane that has nothing to do to the idle ones.
 func (l *Lanes[K, T]) rest(r *runner[K, T]) {
-	r.credit = 0 // Whoever called again has left.
+	r.credit = 0 // The callers that called again have left.
 	l.resting = append(l.resting, r)
 	l.stopped()
 }
