@@ -129,7 +129,7 @@ const (
 	// groupLinger bounds how long the next group may wait for callers that call again at once: an eighth of the time
 	// that the last run took.
 	groupLinger = 8
-	// groupLongLinger is the same for callers that take longer to call again, as through HTTP: half of that time.
+	// groupLongLinger is the same for callers that take longer to call again, as through HTTP: half of the time.
 	groupLongLinger = 2
 	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond

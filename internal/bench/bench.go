@@ -12,7 +12,7 @@
 //   - calls of one [Op], with group commit and without it, in one process or several. On PostgreSQL, SQL alone can be
 //     measured with them, which writes the rows of the same checkouts;
 //   - calls for a company that the database has no statistics of, and for one that it has;
-//   - the checkouts of a company while another company floods the server;
+//   - the calls of a company while another company floods the server;
 //   - the deliveries of webhooks, from the sale to the receiver;
 //   - the pages of the console, in the server, with checkouts beside them or without;
 //   - checkouts at full speed, beside the pages of the console and without them;
@@ -53,7 +53,7 @@ type Config struct {
 	Mails      bool  // compares checkouts beside background work with and without mails
 	MailRate   int   // mails a second at most, with Mails
 	MailQueue  int   // mails that wait while the mail server is away, with Mails
-	Neighbour  Flood // measures a company's checkouts while another one floods the server; "" for no flood
+	Neighbour  Flood // measures a company's calls while another one floods the server; "" for no flood
 	NoCompare  bool  // leaves out the same without group commit
 	Stale      bool  // compares a company without statistics with one that has them
 	Ceiling    bool  // measures SQL alone, too; with PostgreSQL only

@@ -127,7 +127,7 @@ func (b *bench) newNeighbourBench(ctx context.Context) (*neighbourBench, error) 
 	n.addr = n.side.callers[0].(*httpCaller).addr //nolint:forcetypeassert // overHTTP makes no other.
 	for i := range slices.Max(floodConnections()) {
 		n.attackers = append(n.attackers, &attacker{
-			httpCaller: httpCaller{addr: n.addr, op: b.Neighbour.op(), qty: b.Qty}, number: i, flood: b.Neighbour,
+			httpCaller: httpCaller{addr: n.addr, op: b.Neighbour.op(), qty: b.Qty}, flood: b.Neighbour,
 			shop: &b.shops[floodShop], turn: int64(i), // They do not all ask for the same order.
 		})
 	}
@@ -259,10 +259,9 @@ func newFloodTally() *floodTally { return &floodTally{} }
 type attacker struct {
 	httpCaller
 
-	number int
-	flood  Flood
-	shop   *shop
-	turn   int64
+	flood Flood
+	shop  *shop
+	turn  int64
 }
 
 // flow makes one call.

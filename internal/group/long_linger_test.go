@@ -136,53 +136,38 @@ func TestALongWaitForThoseWhoComeAgain(t *testing.T) {
 }
 
 // Calls that have nothing to do with the run before are not kept waiting: a lane tries a long wait once after sixteen
-// short ones.
-func TestLongWaitsInVainAreRare(t *testing.T) {
+// short ones. It is as rare where most clients call again so soon that a short wait brings as many of them. Long waits
+// go on while they bring most of the calls, also if the others never come again.
+func TestLongWaitsGoOnWhileTheyAreWorthIt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newTimedLanes(2, 0)
-		l.evenly(t, 200*time.Microsecond, 2*time.Second)
-		l.drain(t)
-		_, waits := l.last(170)
-		if long := longWaits(waits); long < 9 || long > 10 {
-			t.Fatalf("%d of %d waits are long; want one of 17: %v", long, len(waits), waits)
-		}
-	})
-}
-
-// Where most clients call again at once and the others do not, a long wait brings no more than a short one, and is
-// rare.
-func TestLongWaitsForNobodyAreRare(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newTimedLanes(2, 0)
-		var all sync.WaitGroup
-		all.Go(func() { l.again(t, 36, func(int) time.Duration { return 100 * time.Microsecond }, 2*time.Second) })
-		l.evenly(t, 400*time.Microsecond, 2*time.Second)
-		all.Wait()
-		l.drain(t)
-		_, waits := l.last(170)
-		if long := longWaits(waits); long > 11 {
-			t.Fatalf("%d of %d waits are long; want one of 17 at most: %v", long, len(waits), waits)
-		}
-	})
-}
-
-// Long waits go on while most of the calls come, also if others never come again.
-func TestLongWaitsForMostGoOn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newTimedLanes(2, 0)
-		var all sync.WaitGroup
-		all.Go(func() { l.again(t, 40, overHTTP, 2*time.Second) })
-		l.evenly(t, 800*time.Microsecond, 2*time.Second)
-		all.Wait()
-		l.drain(t)
-		_, waits := l.last(100)
-		if long := longWaits(waits); long < 80 {
-			t.Fatalf("%d of %d waits are long; want most: %v", long, len(waits), waits)
-		}
-	})
+	atOnce := func(int) time.Duration { return 100 * time.Microsecond }
+	for _, test := range []struct {
+		name        string
+		clients     int // that call again
+		after       func(client int) time.Duration
+		every       time.Duration // a call of somebody else
+		least, most int           // long waits of the last 170
+	}{
+		{"for nobody", 0, overHTTP, 200 * time.Microsecond, 9, 10},
+		{"for those who come at once", 36, atOnce, 400 * time.Microsecond, 0, 11},
+		{"for most", 40, overHTTP, 800 * time.Microsecond, 136, 170},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newTimedLanes(2, 0)
+				var all sync.WaitGroup
+				all.Go(func() { l.again(t, test.clients, test.after, 2*time.Second) })
+				l.evenly(t, test.every, 2*time.Second)
+				all.Wait()
+				l.drain(t)
+				_, waits := l.last(170)
+				if long := longWaits(waits); long < test.least || long > test.most {
+					t.Fatalf("%d of %d waits are long; want %d to %d: %v", long, len(waits), test.least, test.most, waits)
+				}
+			})
+		})
+	}
 }
 
 // Nothing waits while enough calls for a group wait already, by their number or by their weight.
