@@ -214,9 +214,10 @@ func (s *Service) issueAdmissions(st *sale, order driver.Order, picks []allocati
 		st.soldFrom = append(st.soldFrom, p.batch)
 		// Lines are numbered in the order of the tiers, which the params have been sorted by.
 		for range p.quantity {
+			id := s.newID()
 			lines = append(lines, driver.Admission{
-				CompanyID: order.CompanyID, OrderNumber: order.Number, Line: len(lines) + 1, ID: s.newID(),
-				LineID: s.newID(), OrderID: order.ID, EventID: order.EventID,
+				CompanyID: order.CompanyID, OrderNumber: order.Number, Line: len(lines) + 1, ID: id,
+				LineID: inverted(id, lineBits), OrderID: order.ID, EventID: order.EventID,
 				Tier: p.batch.Tier, Batch: p.batch.Position, Title: p.batch.Title, UnitPrice: p.batch.UnitPrice,
 			})
 		}

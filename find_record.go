@@ -61,6 +61,9 @@ func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
 	if len(records) > 0 {
 		return nil // An id names one thing.
 	}
+	if err := f.partOfAdmission(ctx, id); err != nil {
+		return err
+	}
 	if err := f.deliveriesOf(ctx, id); err != nil {
 		return err
 	}
@@ -116,7 +119,8 @@ func (f *finder) record(ctx context.Context, record driver.FoundRecord, id uuid.
 		}
 		return f.addOrders(ctx, orders)
 	case driver.RecordAdmission:
-		return f.admission(ctx, driver.AdmissionRef{CompanyID: companyID, ID: id}, uuid.Nil)
+		return f.admission(ctx, driver.AdmissionRef{CompanyID: companyID, ID: id},
+			func(driver.Admission) bool { return true })
 	case driver.RecordAPIKey:
 		key, err := firstRecord(f.tx.APIKeys(ctx, []driver.APIKeyRef{{CompanyID: companyID, ID: id}}))
 		f.add(FoundAPIKey, companyID, id, key.Name, key.CreatedAt).Status = optional(string(key.Status))
@@ -150,6 +154,21 @@ func (f *finder) record(ctx context.Context, record driver.FoundRecord, id uuid.
 
 // byCode finds the admission of a code, whose event has to be that of the admission.
 func (f *finder) byCode(ctx context.Context, eventID, id uuid.UUID) error {
+	return f.admissionIf(ctx, id, func(a driver.Admission) bool { return a.EventID == eventID })
+}
+
+// partOfAdmission finds the admission whose line of an order or whose validation has the id.
+func (f *finder) partOfAdmission(ctx context.Context, id uuid.UUID) error {
+	err := f.admissionIf(ctx, inverted(id, validationBits),
+		func(a driver.Admission) bool { return a.ValidationID == id })
+	if err != nil {
+		return err
+	}
+	return f.admissionIf(ctx, inverted(id, lineBits), func(a driver.Admission) bool { return a.LineID == id })
+}
+
+// admissionIf finds an admission by its id, if is reports true for it.
+func (f *finder) admissionIf(ctx context.Context, id uuid.UUID, is func(driver.Admission) bool) error {
 	if !f.sees(FoundAdmission) {
 		return nil
 	}
@@ -159,13 +178,13 @@ func (f *finder) byCode(ctx context.Context, eventID, id uuid.UUID) error {
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	return f.admission(ctx, driver.AdmissionRef{CompanyID: records[0].CompanyID, ID: id}, eventID)
+	return f.admission(ctx, driver.AdmissionRef{CompanyID: records[0].CompanyID, ID: id}, is)
 }
 
-// admission adds an admission, with the time of its sale. A zero event is any.
-func (f *finder) admission(ctx context.Context, ref driver.AdmissionRef, eventID uuid.UUID) error {
+// admission adds an admission, with the time of its sale, if is reports true for it.
+func (f *finder) admission(ctx context.Context, ref driver.AdmissionRef, is func(driver.Admission) bool) error {
 	admission, err := firstRecord(f.tx.Admissions(ctx, []driver.AdmissionRef{ref}))
-	if err != nil || eventID != uuid.Nil && admission.EventID != eventID {
+	if err != nil || !is(admission) {
 		return err
 	}
 	order, err := firstRecord(f.tx.Orders(ctx, []driver.OrderRef{admission.OrderRef()}))

@@ -46,6 +46,7 @@ func (own subject) findables(t *testing.T, e *env) []findable {
 		{" " + admission.String() + "\r\n", ticketing.FoundAdmission, read, admission},
 		{code, ticketing.FoundAdmission, read, admission},
 		{strings.ToLower(code) + "\n", ticketing.FoundAdmission, read, admission},
+		{order.Lines[0].ID.String(), ticketing.FoundAdmission, read, admission},
 		{own.key.String(), ticketing.FoundAPIKey, ticketing.PermissionAPIKeyRead, own.key},
 		{own.endpoint.String(), ticketing.FoundWebhookEndpoint, ticketing.PermissionWebhookRead, own.endpoint},
 		{own.delivery.String(), ticketing.FoundDelivery, ticketing.PermissionWebhookRead, own.delivery},
@@ -334,6 +335,56 @@ func TestFindShowsHowThingsAre(t *testing.T) {
 				is.Equal(len(found), 0) // text
 			}
 		}
+	})
+}
+
+// TestFindAScan checks that the id of a validation, as the API and webhooks show it, finds the ticket that was scanned,
+// also after a repeated scan and after the end of the order. A ticket that nobody scanned has no such id.
+func TestFindAScan(t *testing.T) {
+	t.Parallel()
+	onShops(t, nil, func(t *testing.T, shop *ticketingtest.Shop) {
+		is := is.New(t)
+		ctx := t.Context()
+		event := shop.Event(t)
+		shop.Inventory(t, event.ID, "VIP", 10_00, 2)
+		basket := basketOf(event.ID, "ada@example.com")
+		basket.Lines[0].Quantity = 2
+		order, err := shop.Checkout(ctx, shop.Caller, shop.Key(), basket)
+		is.NoErr(err)
+		scanned, other := order.Lines[0].AdmissionID, order.Lines[1].AdmissionID
+		scan := func() uuid.UUID {
+			done, err := shop.ValidateAdmission(ctx, shop.Caller, event.ID, scanned, shop.Key(), ticketing.ValidateParams{})
+			is.NoErr(err)
+			return done.ID
+		}
+		id := scan()
+		is.Equal(scan(), id)
+		shown, err := ticketing.ParseID(id.String()) // version 4, as every id of the contract
+		is.NoErr(err)
+		is.Equal(shown, id)
+		finds := func(in uuid.UUID, id uuid.UUID, want ...uuid.UUID) {
+			t.Helper()
+			found, err := shop.Staff.Find(ctx, in, id.String())
+			is.NoErr(err)
+			is.Equal(len(found), len(want))
+			for i, one := range found {
+				is.Equal(one.Kind, ticketing.FoundAdmission)
+				is.Equal(*one.ID, want[i])
+			}
+		}
+		finds(uuid.Nil, id, scanned)
+		finds(shop.Company.ID, id, scanned)
+		finds(shop.Neighbour(t).Company.ID, id)
+		_, err = shop.Staff.CancelOrder(ctx, order.ID, "A stolen card")
+		is.NoErr(err)
+		finds(uuid.Nil, id, scanned)
+
+		unused := other
+		for i := range unused { // the id that its validation would have
+			unused[i] ^= scanned[i] ^ id[i]
+		}
+		finds(uuid.Nil, unused)
+		finds(uuid.Nil, other, other)
 	})
 }
 
