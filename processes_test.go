@@ -34,7 +34,8 @@ type two struct {
 }
 
 // inTwo runs a test twice: with groups of calls, and with a transaction for each call. On a cluster it runs them again
-// with the second service on another node, where both take row locks as gates.
+// with the second service on another node, and the first one connected to the nodes of its companies. Both take row
+// locks as gates then.
 func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 	t.Helper()
 	type variant struct {
@@ -67,7 +68,7 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 			}
 			begins := new(atomic.Pointer[func()])
 			shop.Service = service(testdb.Open(t, dsn, &store.Config{
-				RowGates: v.nodes,
+				DirectNodes: v.nodes,
 				OnStatement: func(_ context.Context, s store.Statement) {
 					if begun := begins.Load(); begun != nil && s.Name == "begin" {
 						(*begun)()

@@ -20,6 +20,8 @@ type builder struct {
 	// template is set if the text has marks in the place of its literals: see literalMark.
 	template bool
 	literals literals
+	// company is the company that a read is about, or the zero id if that is unknown. It affects only the speed.
+	company uuid.UUID
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.
 	prepare keeping
 	parts   []part
@@ -30,7 +32,11 @@ type fragment interface{ appendTo(to *builder) }
 
 // build replaces the question marks of a text with the values.
 func build(engine engine, text string, values ...any) *builder {
-	to := &builder{engine: engine, text: make([]byte, 0, len(text)+24*len(values)), template: engine.traits().prepares}
+	traits := engine.traits()
+	to := &builder{engine: engine, text: make([]byte, 0, len(text)+24*len(values)), template: traits.prepares}
+	if traits.oneNode {
+		to.company = companyIn(text, values)
+	}
 	to.add(text, values...)
 	return to
 }
@@ -99,8 +105,9 @@ func newSet[T any](columns string, records []T, row func(T) []any) set {
 type keyedRows struct {
 	set
 
-	table string
-	lock  bool // lock the rows against other writers
+	table  string
+	lock   bool // lock the rows against other writers
+	joined bool // a JOIN follows
 }
 
 func (f keyedRows) appendTo(to *builder) { to.engine.appendKeyedRows(to, f) }

@@ -30,7 +30,8 @@ func (e *postgresEngine) checkNode(ctx context.Context) error {
 	}
 	if group != 0 {
 		return fmt.Errorf("%w: it is a worker of a Citus cluster, of group %d; connect all servers and commands to "+
-			"the coordinator, or start all of them with --gates rows (Config.RowGates)", ErrNotCoordinator, group)
+			"the coordinator, or start all of them with --gates rows (Config.RowGates) or nodes (Config.DirectNodes)",
+			ErrNotCoordinator, group)
 	}
 	return nil
 }

@@ -53,8 +53,11 @@ type postgresEngine struct {
 	multiResult bool
 	// distributed is set if the tables are distributed over several nodes.
 	distributed bool
-	// nodes is what is known of the nodes of a cluster.
-	nodes *clusterNodes
+	// nodes is what is known of the nodes of a cluster, and direct are the connections to them, or nil.
+	nodes  *clusterNodes
+	direct *directNodes
+	// isNode is set if the engine is connected to the node that has the company of its statements.
+	isNode bool
 	// preparing is the state of prepared statements. It is nil for a host's pool.
 	preparing *preparing
 	// known is the identity of the tables when it was last read.
@@ -76,24 +79,34 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 		cfg.Logger.WarnContext(ctx, "ticketing/store: the certificate of the database is not verified: "+
 			"ask for sslmode=verify-full&sslrootcert=FILE", "host", conf.Addr)
 	}
-	pool := sql.OpenDB(connector)
-	pool.SetMaxOpenConns(cfg.Connections)
-	pool.SetMaxIdleConns(cfg.Connections)
-	pool.SetConnMaxLifetime(maxConnAge)
-	pool.SetConnMaxIdleTime(maxConnIdle)
+	pool := newPool(connector, cfg)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
 	e.own, e.share, e.preparing = true, newConnectionShare(cfg.Connections), connector.preparing
-	if err := e.checkServer(ctx); err != nil {
+	err = e.checkServer(ctx)
+	if err == nil && e.distributed && cfg.DirectNodes {
+		e.direct, err = newDirectNodes(dsn, cfg)
+	}
+	if err != nil {
 		_ = pool.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
+// newPool returns the pool of a store's own connections.
+func newPool(connector sqldriver.Connector, cfg Config) *sql.DB {
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(cfg.Connections)
+	pool.SetMaxIdleConns(cfg.Connections)
+	pool.SetConnMaxLifetime(maxConnAge)
+	pool.SetConnMaxIdleTime(maxConnIdle)
+	return pool
+}
+
 func newPostgres(db *bun.DB, cfg Config) *postgresEngine {
 	_, whole := db.Driver().(pgdriver.Driver)
 	return &postgresEngine{
-		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates,
+		db: db, gen: schema.NewQueryGen(db.Dialect()), patience: cfg.BusyTimeout, rowGates: cfg.RowGates || cfg.DirectNodes,
 		schema: cfg.Schema, multiResult: whole, known: new(atomic.Pointer[identity]), statement: statementTimeout,
 		idle: maxDuration, nodes: &clusterNodes{},
 	}
@@ -292,13 +305,13 @@ const (
 
 func (e *postgresEngine) reader() bun.IConn { return e.db }
 
-func (e *postgresEngine) pool() sql.DBStats { return e.db.Stats() }
+func (e *postgresEngine) pool() sql.DBStats { return e.direct.stats(e.db.Stats()) }
 
 func (e *postgresEngine) close() error {
 	if !e.own {
 		return nil
 	}
-	return e.db.Close()
+	return errors.Join(e.db.Close(), e.direct.close())
 }
 
 // byIndex restricts the planner to indexes, since every lookup is by a key. Without it, the planner may read a whole
@@ -343,7 +356,7 @@ func (e *postgresEngine) limits(statement, lock time.Duration) string {
 // node the text of the setting, and takes for that the whole message in which it is: further statements of the message
 // would run twice. In a block each setting has a text of its own.
 func (e *postgresEngine) onNodes(settings string) string {
-	if !e.distributed {
+	if !e.distributed || e.isNode {
 		return settings
 	}
 	return "DO $set$ BEGIN SET LOCAL citus.propagate_set_commands TO local; " + settings +
@@ -371,6 +384,11 @@ func (e *postgresEngine) query(
 	case !e.multiResult:
 		return e.queryAlone(ctx, string(statement.appendMessage(nil, nil)), scan)
 	}
+	return e.atNode(ctx, statement.company, func(e *postgresEngine) error { return e.queryPool(ctx, statement, scan) })
+}
+
+// queryPool runs a read on any connection of the pool, which ends with it.
+func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan func(rowSet) error) error {
 	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+e.onNodes(readByIndex), statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)

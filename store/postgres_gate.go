@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -117,7 +118,13 @@ func (e *postgresEngine) tryBegin(
 	}
 	var ask func(conn bun.IConn) (inFlight []bool, err error)
 	if e.claimsOnNodes() {
-		return e.beginByRows(ctx, in, begin, after, patience)
+		var conn pooledConn
+		var inFlight []bool
+		err := e.atNode(ctx, soleCompany(in), func(e *postgresEngine) (err error) {
+			conn, inFlight, err = e.beginByRows(ctx, in, begin, after, patience)
+			return err
+		})
+		return conn, inFlight, err
 	}
 	if e.traits().joinsReads && !e.rowGates {
 		ask = e.askJoined(ctx, in, reads, begin, after)
@@ -309,9 +316,19 @@ func (e *postgresEngine) rowLockStatement(in driver.BeginOptions) string {
 		text = "LOCK TABLE ticketing_secrets IN SHARE ROW EXCLUSIVE MODE; "
 		companies = slices.DeleteFunc(companies, func(id uuid.UUID) bool { return id == uuid.Nil })
 	}
-	if len(companies) > 0 {
-		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE",
-			inIDs("id", companies))
+	slices.SortFunc(companies, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	parts := [][]uuid.UUID{companies}
+	if e.distributed { // It locks rows of one node in a statement.
+		parts = slices.Collect(slices.Chunk(companies, 1))
+	}
+	for i, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		if i > 0 {
+			text += "; "
+		}
+		statement := build(e, "SELECT 1 FROM ticketing_companies WHERE ? ORDER BY id FOR NO KEY UPDATE", inIDs("id", part))
 		text = string(statement.appendMessage([]byte(text), nil))
 	}
 	return text

@@ -237,9 +237,22 @@ func (t valuesTable) appendHiddenCell(to *builder, column int) {
 
 // appendKeyedRows looks up each row on its own. For a table without statistics, the planner would rather read all rows
 // of a company than descend an index thirty times. The row lock, or OFFSET 0, keeps it from flattening the subquery.
+//
+// A distributed engine plans a statement without a subquery in a fraction of the time, and one row needs no subquery.
 func (e *postgresEngine) appendKeyedRows(to *builder, of keyedRows) {
 	name, alias, _ := strings.Cut(of.table, " ")
 	t := newValuesTable(of.set)
+	if e.distributed && t.varying == 0 && !of.lock && !of.joined {
+		to.add(of.table + " WHERE ")
+		for i, column := range t.columns {
+			if i > 0 {
+				to.add(" AND ")
+			}
+			to.add(alias + "." + column + " = ")
+			t.appendCell(to, i)
+		}
+		return
+	}
 	end := e.fence(t)
 	if of.lock {
 		end = rowLock
@@ -320,7 +333,7 @@ func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
 }
 
 func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
-	e.appendKeyedRows(to, keyedRows{set: wallets, table: "ticketing_wallets w", lock: lock})
+	e.appendKeyedRows(to, keyedRows{set: wallets, table: "ticketing_wallets w", lock: lock, joined: true})
 	to.add(` LEFT JOIN LATERAL (SELECT sequence, balance_after, hash FROM ticketing_ledger_entries t
 		WHERE t.company_id = w.company_id AND t.wallet = w.wallet AND t.sequence = w.sequence`)
 	if t := newValuesTable(wallets); t.constant[0] {

@@ -72,7 +72,7 @@ func (*clusterStatus) Run(ctx context.Context, p *program) (err error) {
 	if err := p.checkDatabase(); err != nil {
 		return err
 	}
-	opened, err := store.Open(ctx, p.Database, &store.Config{ReadOnly: true, RowGates: p.Gates == rowGates})
+	opened, err := store.Open(ctx, p.Database, &store.Config{ReadOnly: true, RowGates: p.rowGates()})
 	if err != nil {
 		return named(err)
 	}

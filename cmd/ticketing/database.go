@@ -22,8 +22,11 @@ const (
 	postgresql   = "postgresql"
 )
 
-// rowGates is the value of --gates for [store.Config].RowGates.
-const rowGates = "rows"
+// rowGates and nodeGates are the values of --gates for RowGates and DirectNodes of [store.Config].
+const rowGates, nodeGates = "rows", "nodes"
+
+// rowGates reports whether gates are locks of rows.
+func (p *program) rowGates() bool { return p.Gates == rowGates || p.Gates == nodeGates }
 
 // operate runs do with an Operator that acts in the name of the person who runs the command. The database must exist.
 // operate migrates it first.
@@ -119,7 +122,7 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 		return nil, errNoSecretKey
 	}
 	open := *cfg
-	open.RowGates = p.Gates == rowGates
+	open.RowGates, open.DirectNodes = p.Gates == rowGates, p.Gates == nodeGates
 	opened, err := store.Open(ctx, p.Database, &open)
 	if err != nil {
 		return nil, named(err)

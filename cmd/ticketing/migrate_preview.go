@@ -44,7 +44,7 @@ func (c *migrateCommand) preview(ctx context.Context, p *program) (err error) {
 	if err := p.checkDatabase(); err != nil {
 		return err
 	}
-	opened, err := store.Open(ctx, p.Database, &store.Config{ReadOnly: true, RowGates: p.Gates == rowGates})
+	opened, err := store.Open(ctx, p.Database, &store.Config{ReadOnly: true, RowGates: p.rowGates()})
 	if errors.Is(err, store.ErrNoDatabase) {
 		return p.previewNew()
 	}

@@ -58,6 +58,9 @@ type Config struct {
 	Stale      bool  // compares a company without statistics with one that has them
 	Ceiling    bool  // measures SQL alone, too; with PostgreSQL only
 
+	// RowGates and DirectNodes are those of [store.Config].
+	RowGates, DirectNodes bool
+
 	Connections  int                // to PostgreSQL of each process
 	Grouping     ticketing.Grouping // its Off, Calls, Lanes and Queue
 	CompanySlots int

@@ -29,7 +29,9 @@ type benchDatabase struct {
 	schema string // PostgreSQL
 	folder string // SQLite
 	made   bool   // There is something to remove, or there may be.
-	serves bool   // The store is that of a server, and counts its statements.
+	// rowGates and directNodes are those of the store.
+	rowGates, directNodes bool
+	serves                bool // The store is that of a server, and counts its statements.
 	// distributed is set if the tables are distributed over the nodes of a cluster.
 	distributed bool
 	// admin is a pool to PostgreSQL, separate from the store's. It is for work that needs plain SQL.
@@ -46,7 +48,8 @@ const (
 
 // newBenchDatabase returns a schema or a file of the bench's own, in or beside a database. The remove method removes
 // it.
-func newBenchDatabase(p *Program, database string) (*benchDatabase, error) {
+func newBenchDatabase(p *Program, c *Config) (*benchDatabase, error) {
+	database := c.Database
 	path, isSQLite := strings.CutPrefix(database, sqlitePrefix)
 	switch {
 	case database == inMemory:
@@ -66,7 +69,10 @@ func newBenchDatabase(p *Program, database string) (*benchDatabase, error) {
 	}
 	// An idle connection may be dead by the time it is needed.
 	admin.SetMaxIdleConns(0)
-	return &benchDatabase{program: p, dsn: database, schema: benchPrefix + randomHex(8), admin: admin}, nil
+	return &benchDatabase{
+		program: p, dsn: database, schema: benchPrefix + randomHex(8), admin: admin,
+		rowGates: c.RowGates, directNodes: c.DirectNodes,
+	}, nil
 }
 
 // open opens the store and migrates it.
@@ -74,7 +80,9 @@ func (l *benchDatabase) open(ctx context.Context, connections int) (driver.Store
 	if l.dsn == inMemory {
 		return memory.New(), func() error { return nil }, nil
 	}
-	cfg := &store.Config{Schema: l.schema, Connections: connections}
+	cfg := &store.Config{
+		Schema: l.schema, Connections: connections, RowGates: l.rowGates, DirectNodes: l.directNodes,
+	}
 	if l.serves {
 		cfg.OnStatement = l.program.OnStatement
 	}

@@ -113,7 +113,10 @@ func Generate(ctx context.Context, p *Program, in io.Reader, out io.Writer) (err
 	if err := orders.Decode(&plan); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
-	own := &benchDatabase{program: p, dsn: plan.Database, schema: plan.Schema, serves: plan.HTTP}
+	own := &benchDatabase{
+		program: p, dsn: plan.Database, schema: plan.Schema, serves: plan.HTTP,
+		rowGates: plan.RowGates, directNodes: plan.DirectNodes,
+	}
 	opened, closeStore, err := own.open(ctx, plan.Connections)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type loadPlan struct {
 	Schema      string   `json:"schema"`
 	SecretKey   []byte   `json:"secretKey"`
 	Connections int      `json:"connections"`
+	RowGates    bool     `json:"rowGates"`
+	DirectNodes bool     `json:"directNodes"`
 	Grouping    grouping `json:"grouping"`
 	Op          Op       `json:"op"`
 	HTTP        bool     `json:"http"`

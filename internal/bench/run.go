@@ -71,7 +71,7 @@ const (
 // fails nevertheless if no call succeeded, or if the books are not in order. If something could not be removed, the
 // error is a [*LeftError].
 func Run(ctx context.Context, p *Program, c *Config) (report Report, err error) {
-	l, err := newBenchDatabase(p, c.Database)
+	l, err := newBenchDatabase(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +210,7 @@ func (b *bench) limits() grouping {
 func (b *bench) startWorkers(ctx context.Context) error {
 	plan := loadPlan{
 		Database: b.db.dsn, Schema: b.db.schema, SecretKey: b.secret, Connections: b.Connections,
+		RowGates: b.RowGates, DirectNodes: b.DirectNodes,
 		Grouping: b.limits(), Op: b.Op, HTTP: b.HTTP, Qty: b.Qty, Shops: b.shops,
 	}
 	for i := range b.Processes {
