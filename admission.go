@@ -150,7 +150,7 @@ func (s *Service) scanAdmissions(ctx context.Context, tx driver.Tx, at time.Time
 			continue
 		default:
 			outcome = OutcomeAdmitted
-			a.ValidationID, a.Location = inverted(a.ID, validationBits), c.params.Params.Location
+			a.ValidationID, a.Location = derivedID(a.ID, validationMask), c.params.Params.Location
 			a.ValidatedAt = notBefore(at, tickets.orders[a.OrderRef()].ConfirmedAt)
 			admitted = append(admitted, *a)
 			facts = append(facts, s.fact(c.company, a.ValidatedAt, FactTicketValidated, a.ID))

@@ -217,7 +217,7 @@ func (s *Service) issueAdmissions(st *sale, order driver.Order, picks []allocati
 			id := s.newID()
 			lines = append(lines, driver.Admission{
 				CompanyID: order.CompanyID, OrderNumber: order.Number, Line: len(lines) + 1, ID: id,
-				LineID: inverted(id, lineBits), OrderID: order.ID, EventID: order.EventID,
+				LineID: derivedID(id, lineMask), OrderID: order.ID, EventID: order.EventID,
 				Tier: p.batch.Tier, Batch: p.batch.Position, Title: p.batch.Title, UnitPrice: p.batch.UnitPrice,
 			})
 		}

@@ -85,7 +85,8 @@ const (
 //
 //   - an id of a company, an event, an order, an admission, an API key, a webhook endpoint, a delivery, a settlement or
 //     a user who is a member or staff, and of an entry of the audit log;
-//   - the id of a line of an order, or of a validation: the admission is found;
+//   - the id of a line of an order, or of a validation: the admission is found, unless the record is from before an
+//     upgrade, when these ids were random;
 //   - at one company, the id of a commission rate, and that of an event that webhooks carry: its deliveries are found,
 //     newest first;
 //   - at one company, a wallet and the sequence of a movement, such as "FLOAT 17";

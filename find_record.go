@@ -61,13 +61,13 @@ func (f *finder) byID(ctx context.Context, id uuid.UUID) error {
 	if len(records) > 0 {
 		return nil // An id names one thing.
 	}
-	if err := f.partOfAdmission(ctx, id); err != nil {
-		return err
+	for _, search := range []func(context.Context, uuid.UUID) error{f.deliveriesOf, f.auditEntry, f.admissionByPart} {
+		before := len(f.found)
+		if err := search(ctx, id); err != nil || len(f.found) > before {
+			return err
+		}
 	}
-	if err := f.deliveriesOf(ctx, id); err != nil {
-		return err
-	}
-	return f.auditEntry(ctx, id)
+	return nil
 }
 
 // auditEntry adds an entry of the audit log. An entry about no company is found on the platform alone.
@@ -157,18 +157,18 @@ func (f *finder) byCode(ctx context.Context, eventID, id uuid.UUID) error {
 	return f.admissionIf(ctx, id, func(a driver.Admission) bool { return a.EventID == eventID })
 }
 
-// partOfAdmission finds the admission whose line of an order or whose validation has the id.
-func (f *finder) partOfAdmission(ctx context.Context, id uuid.UUID) error {
-	err := f.admissionIf(ctx, inverted(id, validationBits),
+// admissionByPart finds the admission whose line of an order or whose validation has the id.
+func (f *finder) admissionByPart(ctx context.Context, id uuid.UUID) error {
+	err := f.admissionIf(ctx, derivedID(id, validationMask),
 		func(a driver.Admission) bool { return a.ValidationID == id })
 	if err != nil {
 		return err
 	}
-	return f.admissionIf(ctx, inverted(id, lineBits), func(a driver.Admission) bool { return a.LineID == id })
+	return f.admissionIf(ctx, derivedID(id, lineMask), func(a driver.Admission) bool { return a.LineID == id })
 }
 
-// admissionIf finds an admission by its id, if is reports true for it.
-func (f *finder) admissionIf(ctx context.Context, id uuid.UUID, is func(driver.Admission) bool) error {
+// admissionIf finds an admission by its id, if it matches.
+func (f *finder) admissionIf(ctx context.Context, id uuid.UUID, matches func(driver.Admission) bool) error {
 	if !f.sees(FoundAdmission) {
 		return nil
 	}
@@ -178,13 +178,13 @@ func (f *finder) admissionIf(ctx context.Context, id uuid.UUID, is func(driver.A
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	return f.admission(ctx, driver.AdmissionRef{CompanyID: records[0].CompanyID, ID: id}, is)
+	return f.admission(ctx, driver.AdmissionRef{CompanyID: records[0].CompanyID, ID: id}, matches)
 }
 
-// admission adds an admission, with the time of its sale, if is reports true for it.
-func (f *finder) admission(ctx context.Context, ref driver.AdmissionRef, is func(driver.Admission) bool) error {
+// admission adds an admission, with the time of its sale, if it matches.
+func (f *finder) admission(ctx context.Context, ref driver.AdmissionRef, matches func(driver.Admission) bool) error {
 	admission, err := firstRecord(f.tx.Admissions(ctx, []driver.AdmissionRef{ref}))
-	if err != nil || !is(admission) {
+	if err != nil || !matches(admission) {
 		return err
 	}
 	order, err := firstRecord(f.tx.Orders(ctx, []driver.OrderRef{admission.OrderRef()}))

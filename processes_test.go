@@ -34,18 +34,20 @@ type two struct {
 }
 
 // inTwo runs a test twice: with groups of calls, and with a transaction for each call. On a cluster it runs them again
-// with the second service on another node, and the first one connected to the nodes of its companies. Both take row
-// locks as gates then.
+// with the second service on another node, where both take row locks as gates, also while the first one is connected to
+// the nodes of its companies.
 func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 	t.Helper()
 	type variant struct {
 		grouping ticketing.Grouping
-		nodes    bool
+		nodes    bool // the second service is on another node
+		direct   bool // the first one is connected to the nodes of its companies
 	}
 	variants := map[string]variant{"grouped": {}, "alone": {grouping: ticketing.Grouping{Off: true}}}
 	if pgtest.OnCluster() {
 		variants["grouped on two nodes"] = variant{nodes: true}
 		variants["alone on two nodes"] = variant{grouping: ticketing.Grouping{Off: true}, nodes: true}
+		variants["grouped on all nodes"] = variant{nodes: true, direct: true}
 	}
 	for name, v := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +70,7 @@ func inTwo(t *testing.T, test func(t *testing.T, p two)) {
 			}
 			begins := new(atomic.Pointer[func()])
 			shop.Service = service(testdb.Open(t, dsn, &store.Config{
-				DirectNodes: v.nodes,
+				RowGates: v.nodes, DirectNodes: v.direct,
 				OnStatement: func(_ context.Context, s store.Statement) {
 					if begun := begins.Load(); begun != nil && s.Name == "begin" {
 						(*begun)()

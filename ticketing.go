@@ -253,6 +253,7 @@ type Config struct {
 	// Clock returns the time. Defaults to time.Now.
 	Clock func() time.Time
 	// NewID returns new ids, UUIDs of version 4. Defaults to random ones. The ids of the audit log are always random.
+	// Those of an order's line and of a validation are derived from the admission's.
 	NewID func() uuid.UUID
 	// Grouping says how calls that come at the same time share a transaction. Defaults to what the store works best
 	// with.

@@ -21,127 +21,147 @@ import (
 	"github.com/floatgate/ticketing/driver"
 )
 
-// Every node of a cluster runs every statement. The node that has the company runs it with one plan and without a
-// message to another node. With [Config.DirectNodes] the store begins the transactions of a company there, and reads
-// there. Which node that is only affects the speed: if a shard has moved meanwhile, the node that was asked passes the
-// statement on. The gates and claims are locks of rows and of the company's node, so they meet wherever they are taken.
+// Every node of a cluster with a current catalogue runs every statement. The node that has the company runs it with one
+// plan and without a message to another node. With [Config.DirectNodes] the store begins the transactions of a company
+// there, and its builders read there. A wrong choice of the node changes no result, since that node passes the
+// statement on: after a move of a shard it costs time, and reads outside of a transaction lack their settings on the
+// other node.
+// The gates and claims are locks of rows and of the company's node, so they meet wherever they are taken.
 
 const (
-	// placesAge is how long the places of shards count before they are read again.
-	placesAge = 10 * time.Second
-	// placesPatience bounds the wait for them.
-	placesPatience = time.Second
-	// maxHashes bounds how many companies' hashes are kept; a company without one costs a query.
+	// locationsAge is how often the locations of shards are read.
+	locationsAge = 10 * time.Second
+	// locationsTimeout bounds that, and probeTimeout the look whether a node can be used.
+	locationsTimeout, probeTimeout = time.Second, time.Second
+	// maxHashes bounds how many companies' hashes are kept. A company without one costs a query.
 	maxHashes = 100_000
 )
 
 // directNodes are the connections to the nodes of a cluster. It is safe for concurrent use.
 type directNodes struct {
-	open func(address string) (*directNode, error)
+	open func(address string) (*bun.DB, error)
+	size int // connections to each node
 	log  *slog.Logger
+	age  time.Duration // locationsAge
 
-	mu    sync.Mutex
-	nodes map[string]*directNode // by address
+	mu     sync.Mutex // of the fields below; no query runs under it
+	closed bool
+	nodes  map[string]*directNode // by address
 	// hashes are those by which companies are distributed. They never change.
 	hashes map[uuid.UUID]int64
-	// shards are those on other nodes than the one that the store's own pool is connected to.
-	shards  []placedShard
+	// shards are those on other nodes than the one that the store's own pool is connected to, by their hashes.
+	shards  []shardLocation
 	read    time.Time // when they were last read
 	reading bool
 }
 
-// placedShard is a range of hashes and the address of the node that has their companies.
-type placedShard struct {
+// shardLocation is a range of hashes and the node that has their companies.
+type shardLocation struct {
 	least, most int64
+	group       int64
 	address     string
 }
 
-// directNode is a pool of connections to a node.
+// directNode is a pool of connections to a node. The lock of directNodes guards the fields after share.
 type directNode struct {
-	db    *bun.DB
-	share *connectionShare
-	away  absence // guarded by the lock of directNodes
+	address string
+	db      *bun.DB // nil: it could not be opened
+	share   *connectionShare
+
+	group int64
+	// ready is set once the node was found to be the one that has the shards, and until it cannot be reached. probing is
+	// set while one caller finds that out. The others use the store's own pool meanwhile.
+	ready, probing bool
+	absence        absence
+	logged         bool // that it is absent
 }
 
 // newDirectNodes returns the connections to the nodes of a cluster, none yet. They have what the URL of the database
 // has, but for the host.
-func newDirectNodes(dsn string, cfg Config) (*directNodes, error) {
+func newDirectNodes(ctx context.Context, dsn string, cfg Config) (*directNodes, error) {
 	parsed, err := url.Parse(dsn)
-	if err != nil || parsed.Host == "" {
+	if err != nil {
 		return nil, errNotURL
 	}
-	open := func(address string) (*directNode, error) {
-		of := *parsed
-		of.Host = address
-		options := of.Query()
+	open := func(address string) (*bun.DB, error) {
+		node := *parsed
+		node.Host = address
+		options := node.Query()
 		options.Del("host")
-		of.RawQuery = options.Encode()
-		connector, err := connectorFor(of.String())
+		node.RawQuery = options.Encode()
+		connector, err := connectorFor(node.String())
 		if err != nil {
 			return nil, err
 		}
-		return &directNode{
-			db:    bun.NewDB(newPool(connector, cfg), pgdialect.New()),
-			share: newConnectionShare(cfg.Connections),
-		}, nil
+		warnUnverified(context.WithoutCancel(ctx), connector, cfg)
+		return bun.NewDB(newPool(connector, cfg), pgdialect.New()), nil
 	}
 	return &directNodes{
-		open: open, log: cfg.Logger, nodes: make(map[string]*directNode), hashes: make(map[uuid.UUID]int64),
+		open: open, size: cfg.Connections, log: cfg.Logger, age: locationsAge,
+		nodes: make(map[string]*directNode), hashes: make(map[uuid.UUID]int64),
 	}, nil
 }
 
 // atNode calls do with an engine that is connected to the node of a company, if there is one. If that node cannot be
-// reached, it calls do with e, which may reach it another way.
+// connected to, it calls do with e, which may reach it another way. So do must send nothing that counts before it has a
+// connection: on a connection that turned out to be dead it may have sent BEGIN, or a read whose rows nobody saw.
 func (e *postgresEngine) atNode(ctx context.Context, company uuid.UUID, do func(e *postgresEngine) error) error {
 	if e.direct == nil || company == uuid.Nil {
 		return do(e)
 	}
-	address, node := e.direct.nodeOf(ctx, e, company)
+	node := e.direct.nodeOf(ctx, e, company)
 	if node == nil {
 		return do(e)
 	}
-	near := *e
-	near.db, near.share, near.direct, near.isNode = node.db, node.share, nil, true
-	err := do(&near)
-	var failed *connectError
-	unreached := errors.As(err, &failed)
-	if e.direct.record(node, !unreached, time.Now()) {
-		if unreached {
-			e.direct.log.WarnContext(ctx, "ticketing/store: a node of the cluster cannot be reached directly; its companies "+
-				"are reached through the node of --database", "node", address, "error", e.classify(err))
-		} else {
-			e.direct.log.InfoContext(ctx, "ticketing/store: a node of the cluster is reached directly again", "node", address)
-		}
+	err := do(e.near(node))
+	// Somebody who leaves while a connection is made says nothing about the node.
+	if _, unreached := errors.AsType[*connectError](err); !unreached || ctx.Err() != nil {
+		return err
 	}
-	if unreached && ctx.Err() == nil {
-		return do(e)
-	}
-	return err
+	e.direct.lose(ctx, node, e.classify(err))
+	return do(e)
 }
 
-// nodeOf returns the node of a company, or nil if it is unknown, away, or the one that e is connected to.
-func (d *directNodes) nodeOf(ctx context.Context, e *postgresEngine, company uuid.UUID) (string, *directNode) {
+// near returns an engine that is connected to a node.
+func (e *postgresEngine) near(node *directNode) *postgresEngine {
+	near := *e
+	near.db, near.share, near.direct, near.isNode = node.db, node.share, nil, true
+	return &near
+}
+
+// nodeOf returns the node of a company. It returns nil if that is unknown or absent, or the one that e is connected to.
+func (d *directNodes) nodeOf(ctx context.Context, e *postgresEngine, company uuid.UUID) *directNode {
+	at, known, read := d.locate(company)
+	if read {
+		hash, shards, err := e.readShardLocations(context.WithoutCancel(ctx), company)
+		_ = closePools(d.learn(company, hash, shards, err)) // What runs on them ends first.
+		at, known, _ = d.locate(company)
+	}
+	if !known || at.address == "" {
+		return nil
+	}
+	node, probe := d.nodeAt(ctx, at)
+	if !probe {
+		return node
+	}
+	if err := e.probe(context.WithoutCancel(ctx), node, at.group); err != nil {
+		d.lose(ctx, node, e.classify(err))
+		return nil
+	}
+	d.gain(ctx, node)
+	return node
+}
+
+// locate returns the location of a company, which has no address if its shard is on the node of the store's own pool.
+// read is set for the caller who is to read the locations: one at a time, but everybody who has an unknown company.
+func (d *directNodes) locate(company uuid.UUID) (at shardLocation, known, read bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	hash, known := d.hashes[company]
-	// One caller reads again what is known, and the others use it meanwhile.
-	if !known || !d.reading && time.Since(d.read) > placesAge {
+	if read = !known || !d.reading && time.Since(d.read) > d.age; read {
 		d.reading = true
-		d.mu.Unlock()
-		found, shards, err := e.readPlaces(ctx, company)
-		d.mu.Lock()
-		d.reading, d.read = false, time.Now()
-		switch {
-		case err == nil:
-			if len(d.hashes) >= maxHashes {
-				clear(d.hashes)
-			}
-			d.hashes[company], d.shards, hash = found, shards, found
-		case !known:
-			return "", nil
-		}
 	}
-	at, ok := slices.BinarySearchFunc(d.shards, hash, func(s placedShard, hash int64) int {
+	place, found := slices.BinarySearchFunc(d.shards, hash, func(s shardLocation, hash int64) int {
 		switch {
 		case s.most < hash:
 			return -1
@@ -150,62 +170,152 @@ func (d *directNodes) nodeOf(ctx context.Context, e *postgresEngine, company uui
 		}
 		return 0
 	})
-	if !ok {
-		return "", nil
+	if known && found {
+		at = d.shards[place]
 	}
-	address := d.shards[at].address
-	node := d.nodes[address]
-	if node == nil {
-		opened, err := d.open(address)
-		if err != nil {
-			return "", nil
-		}
-		node, d.nodes[address] = opened, opened
-	}
-	if time.Now().Before(node.away.until) {
-		return "", nil
-	}
-	return address, node
+	return at, known, read
 }
 
-// record records whether a node was reached, and reports whether that has changed.
-func (d *directNodes) record(node *directNode, reached bool, now time.Time) (changed bool) {
+// learn keeps what was read, and returns the pools that no location names any more. If nothing could be read, what is
+// known counts for longer: the node of a company may be reached while the one with the catalogue is not.
+func (d *directNodes) learn(company uuid.UUID, hash int64, shards []shardLocation, err error) (unused []*bun.DB) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wasAway := node.away != absence{}
-	if reached {
-		node.away = absence{}
-		return wasAway
+	d.reading, d.read = false, time.Now()
+	if err != nil {
+		return nil
 	}
-	node.away.pause = min(max(2*node.away.pause, firstAbsence), longestAbsence)
-	node.away.until = now.Add(node.away.pause)
-	return !wasAway
+	if len(d.hashes) >= maxHashes {
+		clear(d.hashes)
+	}
+	d.hashes[company], d.shards = hash, shards
+	maps.DeleteFunc(d.nodes, func(address string, node *directNode) bool {
+		used := slices.ContainsFunc(shards, func(s shardLocation) bool { return s.address == address })
+		if !used && node.db != nil {
+			unused = append(unused, node.db)
+		}
+		return !used
+	})
+	return unused
 }
 
-// readPlaces reads the hash of a company, and the shards that other nodes have, by their hashes. It gives up early:
-// the company may be reached although the node of the URL is not.
-func (e *postgresEngine) readPlaces(
-	ctx context.Context, company uuid.UUID,
-) (hash int64, shards []placedShard, err error) {
-	ctx, cancel := context.WithTimeout(ctx, placesPatience)
+// nodeAt returns the node at a location if it is ready. probe is set for the one caller who is to find out whether it
+// can be used.
+func (d *directNodes) nodeAt(ctx context.Context, at shardLocation) (node *directNode, probe bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, false
+	}
+	node = d.nodes[at.address]
+	if node == nil {
+		node = &directNode{address: at.address, share: newConnectionShare(d.size)}
+		d.nodes[at.address] = node
+	}
+	switch {
+	case node.ready && node.group == at.group:
+		return node, false
+	case node.probing || time.Now().Before(node.absence.until):
+		return nil, false
+	}
+	if node.db == nil {
+		var err error
+		if node.db, err = d.open(at.address); err != nil {
+			d.miss(ctx, node, err)
+			return nil, false
+		}
+	}
+	node.ready, node.probing, node.group = false, true, at.group
+	return node, true
+}
+
+// gain records that a node can be used.
+func (d *directNodes) gain(ctx context.Context, node *directNode) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	node.ready, node.probing, node.absence = true, false, absence{}
+	if node.logged {
+		node.logged = false
+		d.log.InfoContext(ctx, "ticketing/store: a node of the cluster is connected to again", "node", node.address)
+	}
+}
+
+// lose records that a node cannot be used.
+func (d *directNodes) lose(ctx context.Context, node *directNode, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if node.ready || node.probing {
+		d.miss(ctx, node, err)
+	}
+}
+
+// miss leaves a node alone for some time, twice as long after each failure. The caller holds the lock.
+func (d *directNodes) miss(ctx context.Context, node *directNode, err error) {
+	node.ready, node.probing = false, false
+	node.absence.pause = min(max(2*node.absence.pause, firstAbsence), longestAbsence)
+	node.absence.until = time.Now().Add(node.absence.pause)
+	if !node.logged {
+		node.logged = true
+		d.log.WarnContext(ctx, "ticketing/store: a node of the cluster cannot be connected to; its companies are reached "+
+			"through the node of the database's URL", "node", node.address, "error", err)
+	}
+}
+
+// errOtherNode is the error of an address that leads elsewhere.
+var errOtherNode = errors.New("the address leads to another node or another database")
+
+// probe connects to a node, and returns an error if it is not the one of a group in the cluster of e. The address is
+// the one that the nodes have for it: from here it may lead somewhere else.
+func (e *postgresEngine) probe(ctx context.Context, node *directNode, group int64) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	err = e.query(ctx, e.db, build(e, `SELECT h.hash, s.least, s.most, s.nodename, s.nodeport
+	own := e.known.Load()
+	if own == nil {
+		if err := e.identify(ctx); err != nil {
+			return err
+		}
+		own = e.known.Load()
+	}
+	near := e.near(node)
+	found, err := near.readIdentity(ctx, near.db)
+	if err != nil {
+		return err
+	}
+	var at int64
+	err = near.query(ctx, near.db, build(e, "SELECT groupid::bigint FROM pg_catalog.pg_dist_local_group"),
+		eachRow(func(row rowSet) error { return row.Scan(&at) }))
+	if err == nil && (at != group || found.tables != own.tables) {
+		return errOtherNode
+	}
+	return err
+}
+
+// readShardLocations reads the hash of a company, and the shards that other nodes have, by their hashes. Nodes without a
+// current catalogue are left out.
+func (e *postgresEngine) readShardLocations(
+	ctx context.Context, company uuid.UUID,
+) (hash int64, shards []shardLocation, err error) {
+	ctx, cancel := context.WithTimeout(ctx, locationsTimeout)
+	defer cancel()
+	err = e.query(ctx, e.db, build(e, `SELECT h.hash, s.least, s.most, s.groupid, s.nodename, s.nodeport
 		FROM (SELECT pg_catalog.worker_hash(?::uuid)::bigint AS hash) h LEFT JOIN (
-			SELECT s.shardminvalue::bigint AS least, s.shardmaxvalue::bigint AS most, n.nodename, n.nodeport::bigint
+			SELECT s.shardminvalue::bigint AS least, s.shardmaxvalue::bigint AS most, n.groupid::bigint, n.nodename,
+				n.nodeport::bigint
 			FROM pg_catalog.pg_dist_shard s
 				JOIN pg_catalog.pg_dist_placement p ON p.shardid = s.shardid AND p.shardstate = 1
 				JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary' AND n.isactive
+					AND n.hasmetadata AND n.metadatasynced
 			WHERE s.logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`)
 				AND p.groupid <> (SELECT groupid FROM pg_catalog.pg_dist_local_group)
 		) s ON true ORDER BY s.least`, company),
 		eachRow(func(row rowSet) error {
-			var least, most, port sql.NullInt64
+			var least, most, group, port sql.NullInt64
 			var host sql.NullString
-			if err := row.Scan(&hash, &least, &most, &host, &port); err != nil || !least.Valid {
+			if err := row.Scan(&hash, &least, &most, &group, &host, &port); err != nil || !least.Valid {
 				return err
 			}
-			shards = append(shards, placedShard{
-				least.Int64, most.Int64, net.JoinHostPort(host.String, strconv.FormatInt(port.Int64, 10)),
+			shards = append(shards, shardLocation{
+				least.Int64, most.Int64, group.Int64, net.JoinHostPort(host.String, strconv.FormatInt(port.Int64, 10)),
 			})
 			return nil
 		}))
@@ -221,17 +331,17 @@ func soleCompany(in driver.BeginOptions) uuid.UUID {
 	return companies[0]
 }
 
-// companyIn returns the company of a query, or the zero id if it finds none. It need not be right.
+// companyIn returns the company of a query, or the zero id if it finds none or several.
 func companyIn(text string, values []any) uuid.UUID {
 	for i, value := range values {
 		switch of := value.(type) {
 		case uuid.UUID:
-			before, _, found := strings.Cut(text, "company_id = ?")
-			if found && strings.Count(before, "?") == i {
+			before, after, found := strings.Cut(text, "company_id = ?")
+			if found && strings.Count(before, "?") == i && !strings.Contains(after, "company_id = ?") {
 				return of
 			}
-		case interface{ firstCompany() uuid.UUID }:
-			if company := of.firstCompany(); company != uuid.Nil {
+		case interface{ soleCompany() uuid.UUID }:
+			if company := of.soleCompany(); company != uuid.Nil {
 				return company
 			}
 		}
@@ -239,50 +349,66 @@ func companyIn(text string, values []any) uuid.UUID {
 	return uuid.Nil
 }
 
-// firstCompany returns the company of the first row.
-func (s set) firstCompany() uuid.UUID {
-	column := slices.Index(s.columns, "company_id")
-	if len(s.rows) == 0 || column < 0 {
+// soleCompany returns the company of all rows, or the zero id if they have several or none.
+func (s set) soleCompany() (company uuid.UUID) {
+	column := slices.IndexFunc(s.columns, func(name string) bool {
+		return name == "company_id" || strings.HasSuffix(name, ".company_id")
+	})
+	if column < 0 {
 		return uuid.Nil
 	}
-	company, _ := s.rows[0][column].(uuid.UUID)
+	for _, row := range s.rows {
+		of, _ := row[column].(uuid.UUID)
+		if company != uuid.Nil && of != company {
+			return uuid.Nil
+		}
+		company = of
+	}
 	return company
 }
 
-func (a inRows) firstCompany() uuid.UUID { return set(a).firstCompany() }
+func (a inRows) soleCompany() uuid.UUID { return set(a).soleCompany() }
 
 // stats adds up the statistics of the pools.
 func (d *directNodes) stats(all sql.DBStats) sql.DBStats {
-	if d == nil {
-		return all
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for node := range maps.Values(d.nodes) {
-		of := node.db.Stats()
-		all.MaxOpenConnections += of.MaxOpenConnections
-		all.OpenConnections += of.OpenConnections
-		all.InUse += of.InUse
-		all.Idle += of.Idle
-		all.WaitCount += of.WaitCount
-		all.WaitDuration += of.WaitDuration
-		all.MaxIdleClosed += of.MaxIdleClosed
-		all.MaxIdleTimeClosed += of.MaxIdleTimeClosed
-		all.MaxLifetimeClosed += of.MaxLifetimeClosed
+	for _, pool := range d.pools(false) {
+		stats := pool.Stats()
+		all.MaxOpenConnections += stats.MaxOpenConnections
+		all.OpenConnections += stats.OpenConnections
+		all.InUse += stats.InUse
+		all.Idle += stats.Idle
+		all.WaitCount += stats.WaitCount
+		all.WaitDuration += stats.WaitDuration
+		all.MaxIdleClosed += stats.MaxIdleClosed
+		all.MaxIdleTimeClosed += stats.MaxIdleTimeClosed
+		all.MaxLifetimeClosed += stats.MaxLifetimeClosed
 	}
 	return all
 }
 
-// close closes the connections.
-func (d *directNodes) close() error {
+// close closes the connections. No others are opened afterwards.
+func (d *directNodes) close() error { return closePools(d.pools(true)) }
+
+// pools returns the pools that are open, the last ones if no more are to be opened.
+func (d *directNodes) pools(last bool) (open []*bun.DB) {
 	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = d.closed || last
+	for _, node := range d.nodes {
+		if node.db != nil {
+			open = append(open, node.db)
+		}
+	}
+	return open
+}
+
+func closePools(pools []*bun.DB) error {
 	var failed []error
-	for node := range maps.Values(d.nodes) {
-		failed = append(failed, node.db.Close())
+	for _, pool := range pools {
+		failed = append(failed, pool.Close())
 	}
 	return errors.Join(failed...)
 }

@@ -1,10 +1,14 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,6 +73,7 @@ func TestClusterCompaniesAreReachedOnTheirNodes(t *testing.T) {
 	is.True(connected(ids[0], "reader"))
 
 	coordinator := beside(t, dsn)
+	store.ReadLocationsEvery(s, time.Millisecond)
 	_, err := coordinator.ExecContext(t.Context(), `SELECT citus_move_shard_placement(
 			get_shard_id_for_distribution_column('ticketing_companies', '`+ids[0].String()+`'::uuid),
 			a.nodename, a.nodeport, b.nodename, b.nodeport, 'block_writes')
@@ -77,7 +82,11 @@ func TestClusterCompaniesAreReachedOnTheirNodes(t *testing.T) {
 				get_shard_id_for_distribution_column('ticketing_companies', '`+ids[0].String()+`'::uuid))
 			AND b.groupid = (SELECT min(groupid) FROM pg_dist_node WHERE groupid NOT IN (0, a.groupid))`)
 	is.NoErr(err)
+	mover := testdb.Open(t, dsn+"&application_name=mover", &store.Config{DirectNodes: true, Connections: 4})
 	is.NoErr(touch(t.Context(), s, ids[0]))
+	is.NoErr(touch(t.Context(), mover, ids[0]))
+	is.True(connected(ids[0], "direct"))
+	is.True(connected(ids[0], "mover"))
 }
 
 // TestClusterDirectNodesWithoutANode checks that a node that refuses connections stops its own companies alone, with an
@@ -87,7 +96,7 @@ func TestClusterDirectNodesWithoutANode(t *testing.T) {
 	pgtest.NeedCluster(t)
 	is := is.New(t)
 	dsn := testdb.FreshDSN(t)
-	s := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
+	s := testdb.Open(t, dsn+"&application_name=direct", &store.Config{DirectNodes: true, Connections: 4})
 	ids := spreadCompanies(t, s, 20)
 	worker := testdb.WorkerDSN(t, dsn)
 	there := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return testdb.WorkerOf(t, dsn, id) != worker })
@@ -99,9 +108,105 @@ func TestClusterDirectNodesWithoutANode(t *testing.T) {
 		is.True(err == nil || slices.Contains(there, id))
 	}
 	start()
-	for begun := time.Now(); touch(t.Context(), s, there[0]) != nil; {
+	admin := beside(t, worker)
+	for begun := time.Now(); ; {
+		err := touch(t.Context(), s, there[0])
+		connected := texts(t, admin, `SELECT 'yes' FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'direct'`)
+		if err == nil && len(connected) > 0 {
+			break
+		}
 		if time.Since(begun) > time.Minute {
 			t.Fatal("the node is not connected to again")
 		}
+	}
+}
+
+// TestClusterAddressThatLeadsElsewhere checks that an address of a node that leads to another node or database is not
+// used: its companies are reached through the coordinator, and the log says so once.
+func TestClusterAddressThatLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedCluster(t)
+	is := is.New(t)
+	dsn, other := testdb.FreshDSN(t), testdb.FreshDSN(t)
+	log := new(bytes.Buffer)
+	ids := spreadCompanies(t, testdb.Open(t, dsn, nil), 8)
+	s := testdb.Open(t, dsn, &store.Config{
+		DirectNodes: true, Connections: 4, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	is.NoErr(store.LeadNodesTo(s, testdb.WorkerDSN(t, other)))
+	for _, id := range ids {
+		is.NoErr(touch(t.Context(), s, id))
+	}
+	is.True(strings.Contains(log.String(), "the address leads to another node or another database"))
+	is.Equal(strings.Count(log.String(), "cannot be connected to"), 2) // once for each worker
+	is.NoErr(s.Close())
+	is.True(touch(t.Context(), s, ids[0]) != nil)
+}
+
+// TestNodeThatIsAbsent checks that one caller looks whether an absent node is back, once for each pause, whatever the
+// others do meanwhile, and that the pauses grow and begin anew.
+func TestNodeThatIsAbsent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, probes := is.New(t), 0
+		node := store.NewAbsentNode(func() bool { probes++; return probes > 3 })
+		defer node.Close()
+		for i, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
+			if i > 0 {
+				time.Sleep(pause - time.Millisecond)
+				is.True(!node.Used(t.Context()))
+				is.Equal(probes, i)
+				time.Sleep(time.Millisecond)
+			}
+			is.Equal(node.Used(t.Context()), i == 3)
+			is.Equal(probes, i+1)
+		}
+		is.True(node.Used(t.Context()))
+		is.Equal(probes, 4)
+		for range 16 { // Callers that fail together are one failure.
+			node.Lose(t.Context())
+		}
+		is.True(!node.Used(t.Context()))
+		time.Sleep(time.Second)
+		is.True(node.Used(t.Context()))
+	})
+}
+
+// TestCompanyOfARead checks which reads are sent to a company's node: those that name one company and no other.
+func TestCompanyOfARead(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	one, two := number(1), number(2)
+	rows := store.RowsOf
+	for _, read := range []struct {
+		text   string
+		values []any
+		want   uuid.UUID
+	}{
+		{"SELECT 1 FROM t WHERE company_id = ?", []any{one}, one},
+		{"SELECT 1 FROM t WHERE id = ? AND company_id = ?", []any{two, one}, one},
+		{"SELECT 1 FROM t WHERE id = ?", []any{one}, uuid.Nil},
+		{"SELECT 1 FROM t WHERE company_id = ? UNION SELECT 1 FROM t WHERE company_id = ?", []any{one, two}, uuid.Nil},
+		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id", one)}, one},
+		{"SELECT 1 FROM t WHERE ?", []any{rows("k.company_id", one, one)}, one},
+		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id", one, two)}, uuid.Nil},
+		{"SELECT 1 FROM t WHERE ?", []any{rows("id", one)}, uuid.Nil},
+		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id")}, uuid.Nil},
+	} {
+		is.Equal(store.CompanyIn(read.text, read.values), read.want) // read.text
+	}
+}
+
+// TestClusterLocksSeveralCompanies checks that a transaction may hold several companies where gates are locks of rows.
+func TestClusterLocksSeveralCompanies(t *testing.T) {
+	t.Parallel()
+	coordinator, worker := twoNodes(t)
+	ids := spreadCompanies(t, coordinator, 6)
+	for _, s := range []*store.Store{coordinator, worker} {
+		is.New(t).NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: ids[:3], Shared: ids[3:]})
+			return err
+		}))
 	}
 }

@@ -40,7 +40,8 @@ var ErrDSN = errors.New("ticketing/store: malformed database URL")
 var ErrAccess = errors.New("ticketing/store: the database refuses access")
 
 // ErrNotCoordinator is the error of [Open] and [OpenDB] for a node of a Citus cluster other than the coordinator. The
-// advisory locks of its sessions do not meet those of sessions on other nodes, so Config.RowGates is needed there.
+// advisory locks of its sessions do not meet those of sessions on other nodes, so Config.RowGates or Config.DirectNodes
+// is needed there.
 var ErrNotCoordinator = errors.New("ticketing/store: the node is not the coordinator of its cluster")
 
 // ErrUnsupported is the error for a database that the store does not support: a PostgreSQL that is too old, or a SQLite

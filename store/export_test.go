@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -405,3 +406,72 @@ func CompareNodes(a, b NodeVersions) []string {
 	r.compareVersions()
 	return r.found.Problems
 }
+
+// ReadLocationsEvery sets how often a store reads the locations of shards.
+func ReadLocationsEvery(s *Store, age time.Duration) {
+	direct := s.engine.(*postgresEngine).direct
+	direct.mu.Lock()
+	defer direct.mu.Unlock()
+	direct.age = age
+}
+
+// LeadNodesTo makes the addresses of all nodes lead to a database.
+func LeadNodesTo(s *Store, dsn string) error {
+	direct := s.engine.(*postgresEngine).direct
+	elsewhere, err := newDirectNodes(context.Background(), dsn, s.config)
+	if err != nil {
+		return err
+	}
+	at, err := url.Parse(dsn)
+	if err != nil {
+		return err
+	}
+	direct.open = func(string) (*bun.DB, error) { return elsewhere.open(at.Host) }
+	return nil
+}
+
+// AbsentNode is a node of a cluster without a database.
+type AbsentNode struct {
+	nodes *directNodes
+	back  func() bool
+}
+
+// NewAbsentNode returns a node. A caller who is to look whether it is back calls back.
+func NewAbsentNode(back func() bool) *AbsentNode {
+	return &AbsentNode{&directNodes{
+		open: func(string) (*bun.DB, error) { return bun.NewDB(sql.OpenDB(nil), pgdialect.New()), nil },
+		log:  slog.New(slog.DiscardHandler), nodes: make(map[string]*directNode),
+	}, back}
+}
+
+// Used reports whether a call uses the node.
+func (n *AbsentNode) Used(ctx context.Context) bool {
+	node, probe := n.nodes.nodeAt(ctx, shardLocation{address: "node"})
+	if !probe {
+		return node != nil
+	}
+	other, second := n.nodes.nodeAt(ctx, shardLocation{address: "node"}) // of a call at the same time
+	if other != nil || second {
+		return false
+	}
+	if !n.back() {
+		n.Lose(ctx)
+		return false
+	}
+	n.nodes.gain(ctx, node)
+	return true
+}
+
+// Lose records that the node cannot be reached.
+func (n *AbsentNode) Lose(ctx context.Context) {
+	n.nodes.lose(ctx, n.nodes.nodes["node"], driver.ErrUnavailable)
+}
+
+// Close closes the pool of the node.
+func (n *AbsentNode) Close() { _ = n.nodes.close() }
+
+// CompanyIn returns the company of a read.
+func CompanyIn(text string, values []any) uuid.UUID { return companyIn(text, values) }
+
+// RowsOf returns the condition that a column equals one of some ids.
+func RowsOf(column string, ids ...uuid.UUID) any { return inIDs(column, ids) }

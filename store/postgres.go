@@ -56,7 +56,8 @@ type postgresEngine struct {
 	// nodes is what is known of the nodes of a cluster, and direct are the connections to them, or nil.
 	nodes  *clusterNodes
 	direct *directNodes
-	// isNode is set if the engine is connected to the node that has the company of its statements.
+	// isNode is set if the engine is connected to the node that has the company of its statements. It is for reads outside
+	// of a transaction: a transaction sends its settings to other nodes as well, since it may use them.
 	isNode bool
 	// preparing is the state of prepared statements. It is nil for a host's pool.
 	preparing *preparing
@@ -75,22 +76,27 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	if !cfg.NoPrepare {
 		connector.preparing = &preparing{log: cfg.Logger}
 	}
-	if conf := connector.Config(); !verified(conf) && !local(conf) {
-		cfg.Logger.WarnContext(ctx, "ticketing/store: the certificate of the database is not verified: "+
-			"ask for sslmode=verify-full&sslrootcert=FILE", "host", conf.Addr)
-	}
+	warnUnverified(ctx, connector, cfg)
 	pool := newPool(connector, cfg)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), cfg)
 	e.own, e.share, e.preparing = true, newConnectionShare(cfg.Connections), connector.preparing
 	err = e.checkServer(ctx)
 	if err == nil && e.distributed && cfg.DirectNodes {
-		e.direct, err = newDirectNodes(dsn, cfg)
+		e.direct, err = newDirectNodes(ctx, dsn, cfg)
 	}
 	if err != nil {
 		_ = pool.Close()
 		return nil, err
 	}
 	return e, nil
+}
+
+// warnUnverified logs that the certificate of a server is not verified.
+func warnUnverified(ctx context.Context, connector *closingConnector, cfg Config) {
+	if conf := connector.Config(); !verified(conf) && !local(conf) {
+		cfg.Logger.WarnContext(ctx, "ticketing/store: the certificate of the database is not verified: "+
+			"ask for sslmode=verify-full&sslrootcert=FILE", "host", conf.Addr)
+	}
 }
 
 // newPool returns the pool of a store's own connections.

@@ -118,6 +118,7 @@ func (e *postgresEngine) tryBegin(
 	}
 	var ask func(conn bun.IConn) (inFlight []bool, err error)
 	if e.claimsOnNodes() {
+		// The settings are those for all nodes: see isNode.
 		var conn pooledConn
 		var inFlight []bool
 		err := e.atNode(ctx, soleCompany(in), func(e *postgresEngine) (err error) {

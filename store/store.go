@@ -105,11 +105,11 @@ type Config struct {
 	// in a transaction of a host, a call whose key is in flight in another process is not refused: it waits for the
 	// company and then gets the result.
 	RowGates bool
-	// DirectNodes makes a store of [Open] connect to every node of a distributed PostgreSQL. Transactions and reads of a
-	// company then begin on the node that has it. It includes RowGates, and processes with the one and with the other may
-	// run side by side. Each node gets up to Connections of its own. Their addresses are those of the nodes among each
-	// other, their user, password, database and options those of the URL. A node that cannot be reached is reached
-	// through the node of the URL. Defaults to false; on one PostgreSQL it has no other effect than RowGates.
+	// DirectNodes makes a store of [Open] connect to every node of a distributed PostgreSQL. Transactions of a company, and
+	// most of its reads, then begin on the node that has it. It includes RowGates, and processes with the one and with the
+	// other may run side by side. Each node gets up to Connections of its own. The addresses are those in pg_dist_node; the
+	// user, password, database and options are those of the URL. While a node cannot be connected to, its companies are
+	// reached through the node of the URL. Defaults to false; on one PostgreSQL it has no other effect than RowGates.
 	DirectNodes bool
 	// NoPrepare makes a pool of [Open] keep no statement prepared. It is for a pooler in transaction mode: the store
 	// notices one by itself, but only where the pooler changes sessions. Defaults to false.
@@ -239,7 +239,8 @@ func OpenDB(ctx context.Context, db *bun.DB, cfg *Config) (*Store, error) {
 // Close closes the connections that the store opened. End all transactions first.
 func (s *Store) Close() error { return s.engine.close() }
 
-// Connections returns the statistics of the connection pool, for metrics. With SQLite it is the pool of readers.
+// Connections returns the statistics of the connection pool, for metrics. With SQLite it is the pool of readers. With
+// [Config.DirectNodes] it is the sum of the pools of all nodes.
 func (s *Store) Connections() sql.DBStats { return s.engine.pool() }
 
 // Durable returns true: what was committed outlives the process.
