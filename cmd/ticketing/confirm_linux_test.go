@@ -133,10 +133,7 @@ func TestInterruptAtTheQuestion(t *testing.T) {
 			is := is.New(t)
 			person, tty := terminal(t)
 			cmd := exec.CommandContext(soon(t), os.Args[0], args...)
-			cmd.Env = []string{asProgram + "=1"}
-			for name, value := range sh.env {
-				cmd.Env = append(cmd.Env, name+"="+value)
-			}
+			cmd.Env = sh.environment()
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			is.NoErr(cmd.Start())

@@ -120,10 +120,7 @@ func (s *shell) runAsNobody(args ...string) outcome {
 	const nobody = 65534
 	// The folder of the test binary may be closed to other users; this name of it is open.
 	cmd := exec.CommandContext(s.t.Context(), "/proc/self/exe", args...)
-	cmd.Dir, cmd.Env = "/", []string{asProgram + "=1"}
-	for name, value := range s.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Dir, cmd.Env = "/", s.environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -291,6 +291,21 @@ type process struct {
 	read       chan struct{}
 }
 
+// environment returns the environment of a process of the program: that of the shell, and the settings of Go's runtime
+// with which the tests run.
+func (s *shell) environment() []string {
+	all := []string{asProgram + "=1"}
+	for name, value := range s.env {
+		all = append(all, name+"="+value)
+	}
+	for _, name := range []string{"GOGC", "GORACE"} {
+		if value, set := os.LookupEnv(name); set {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}
+
 // leftOut skips a test that starts processes if -short is given.
 func leftOut(t *testing.T) {
 	t.Helper()
@@ -306,10 +321,7 @@ func (s *shell) start(args ...string) *process {
 	leftOut(s.t)
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], args...)
 	cmd.Dir = s.dir
-	cmd.Env = []string{asProgram + "=1"}
-	for name, value := range s.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Env = s.environment()
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
