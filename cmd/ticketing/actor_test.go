@@ -18,6 +18,7 @@ import (
 // claimed name is recorded in addition.
 func TestAuditNamesWhoRanACommand(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	system, err := user.LookupId(strconv.Itoa(os.Getuid()))
 	is.NoErr(err)

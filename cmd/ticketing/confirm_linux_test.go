@@ -248,6 +248,7 @@ func TestQuestions(t *testing.T) {
 // still accept --yes from earlier versions.
 func TestSettingUpAsksNothing(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	sh := newShell(t).with("TICKETING_YES", "")
 	company := sh.openShop().companyID
 	for _, args := range [][]string{
@@ -273,6 +274,7 @@ func TestSettingUpAsksNothing(t *testing.T) {
 // A question shows characters that a terminal would not, so that a person can distinguish two subjects.
 func TestQuestionsShowUnseenCharacters(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_YES", "")
 	company := sh.object("company", "create", "--name", "Lagos \u202e\u200bLive")["id"].(string)

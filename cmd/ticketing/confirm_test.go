@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // The values of asks: when a command asks for confirmation.
@@ -114,6 +115,7 @@ func TestEveryCommandDecidesWhetherItAsks(t *testing.T) {
 // A command that cannot be undone is refused with a usage error if nobody can be asked, before it opens the database.
 func TestFinalCommandsAreRefusedUnasked(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	for command := range finalArgs {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +148,7 @@ func TestFinalCommandsAreRefusedUnasked(t *testing.T) {
 // Sending one mail again adds one mail and needs no confirmation.
 func TestResendOfOneIsNotConfirmed(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_YES", "")
 	sh.object("company", "create", "--name", "Lagos Live")
@@ -156,6 +159,7 @@ func TestResendOfOneIsNotConfirmed(t *testing.T) {
 // A replay of one delivery adds one delivery, like the first attempt, and needs no confirmation.
 func TestReplayOfOneIsNotConfirmed(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_YES", "")
 	sh.object("company", "create", "--name", "Lagos Live")
@@ -166,6 +170,7 @@ func TestReplayOfOneIsNotConfirmed(t *testing.T) {
 // With --yes a script goes ahead, also with --json. The environment variable of the flag has the same effect.
 func TestFinalCommandsGoAheadWithYes(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_YES", "")
 	company := sh.object("company", "create", "--name", "Lagos Live")["id"].(string)

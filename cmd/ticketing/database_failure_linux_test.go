@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
 
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/internal/testdb"
 )
 
@@ -64,6 +65,7 @@ func TestFullDisk(t *testing.T) {
 // In a folder that is read-only, a command fails with exit status 1 and says what to change.
 func TestReadOnlyFolder(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	disk := smallDisk(t, "size=4m")
 	sh := databaseIn(t, disk)
@@ -84,6 +86,7 @@ func TestReadOnlyFolder(t *testing.T) {
 // The message to a user who may not write to the folder, read the secret key or use a privileged port has a remedy.
 func TestUnprivilegedUser(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	leftOut(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root runs a program as another user")

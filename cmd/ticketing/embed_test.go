@@ -9,12 +9,14 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/internal/browsertest"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/widget"
 )
 
 // The printed lines need no database, and name the origin and the path that they were asked for.
 func TestEmbedSnippet(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newEmptyShell(t).with("TICKETING_DATABASE", "postgres://nowhere.invalid/none")
 	did := sh.run("embed", "snippet", "--proxy", "/shop/tickets", "--web-origin", "https://tickets.example/")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // invisible maps a character of each invisible kind to its visible form.
@@ -22,6 +24,7 @@ var invisible = map[string]string{
 // database and JSON keep it.
 func TestUnseenCharactersAreShown(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	name, want := "Lagos", "Lagos"
@@ -49,6 +52,7 @@ func TestUnseenCharactersAreShown(t *testing.T) {
 // An error message contains nothing that a terminal interprets.
 func TestErrorsShowUnseenCharacters(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	const name = "no\x1b[2Jne\u202e.db"
 	path := filepath.Join(t.TempDir(), name)

@@ -99,6 +99,7 @@ func TestCompletion(t *testing.T) {
 // The variables that Kubernetes sets for a Service named ticketing are not warned of. A port is.
 func TestVariablesOfKubernetes(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_PORT", "tcp://10.0.0.7:80", "TICKETING_SERVICE_HOST", "10.0.0.7",
@@ -115,6 +116,7 @@ func TestVariablesOfKubernetes(t *testing.T) {
 // A misspelled variable is warned of with the name that was meant, on standard error. The command runs.
 func TestMisspelledVariable(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)

@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // On a full disk an existing file is unchanged, and no part of the new file is left.
 func TestLedgerExportToAFullDisk(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.funded(3)

@@ -132,6 +132,7 @@ func TestLedgerBundle(t *testing.T) {
 
 func TestLedgerExportFollowsALinkAndKeepsIt(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.funded(1)
@@ -151,6 +152,7 @@ func TestLedgerExportFollowsALinkAndKeepsIt(t *testing.T) {
 // A file is written completely or not at all. If the new one fails, an existing file of that name is unchanged.
 func TestLedgerExportLeavesNoPart(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.funded(1)

@@ -101,6 +101,7 @@ func TestMistypedPathIsNoNewDatabase(t *testing.T) {
 // No database is created from an empty file, at the end of a dangling link, or beside a leftover key file.
 func TestNoDatabaseInItsPlace(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }

@@ -202,6 +202,7 @@ func TestNotificationResendOfMany(t *testing.T) {
 // error that names what is missing.
 func TestNotificationResendRefusesHalfAQuestion(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	sh := newShell(t)
 	for _, test := range []struct{ args, want string }{
 		{"", "give ORDER, or --company to send many"},

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // A server whose issuer does not answer starts all the same, with its button on the sign-in page.
@@ -25,6 +27,7 @@ func TestServeWithAnIssuerThatIsDown(t *testing.T) {
 
 func TestIssuerFlagsThatAreRefused(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	for args, want := range map[string]string{
 		"serve --oidc-issuer https://a.example":    "--oidc-issuer needs --oidc-client-id, which is missing",
 		"serve --oidc-client-id console":           "--oidc-client-id needs --oidc-issuer, which is missing",

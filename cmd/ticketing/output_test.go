@@ -14,6 +14,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	program "github.com/floatgate/ticketing/cmd/ticketing"
+	"github.com/floatgate/ticketing/internal/race"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -35,6 +36,7 @@ func (s *shell) runUnwritable(args ...string) (status int, stderr string) {
 // A command reports what it did even if its result could not be shown. So a secret that nobody saw can be revoked.
 func TestOutputThatIsLost(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	for _, flag := range []string{"--json=false", "--json"} {

@@ -111,6 +111,7 @@ func TestServersStartAtOnce(t *testing.T) {
 // database.
 func TestSecretKeyOnPostgres(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := onPostgres(t)
 	for _, args := range [][]string{{"company", "list"}, {"migrate"}, {"serve", "--addr", "127.0.0.1:0"}} {
@@ -132,6 +133,7 @@ func TestSecretKeyOnPostgres(t *testing.T) {
 // A database without Citus is not distributed. The error says what it lacks.
 func TestDistributeWithoutCitus(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	code, message := onPostgres(t).refusal("migrate", "--distribute", "citus")
 	is.Equal(code, "NOT_DISTRIBUTABLE")

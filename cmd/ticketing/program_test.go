@@ -375,6 +375,7 @@ func TestEnvironment(t *testing.T) {
 // A value may begin with a hyphen.
 func TestValueWithHyphen(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	is.Equal(sh.object("company", "create", "--name", "-dash")["name"], "-dash")
@@ -422,6 +423,7 @@ func TestUsage(t *testing.T) {
 // The default database is in the working directory of the program.
 func TestDefaultDatabase(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t).with("TICKETING_DATABASE", "")
@@ -433,6 +435,7 @@ func TestDefaultDatabase(t *testing.T) {
 // A migration names what it applied. A second one has nothing to do.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newEmptyShell(t)
 	is.True(len(sh.object("migrate")["applied"].([]any)) > 0)

@@ -5,12 +5,15 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // With --quiet a command prints an id alone, and a list one id on each line. A secret that is shown only once takes the
 // place of its id, except that of a new endpoint, whose id the next commands need.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	quiet := func(args ...string) string {

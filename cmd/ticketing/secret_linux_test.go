@@ -9,11 +9,14 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/race"
 )
 
 // A key that another user may have put there is refused, without waiting: a file of theirs, a link or a pipe.
 func TestSecretKeyOfOthersIsRefused(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	moved := func(path string) error { return os.Rename(path, path+".real") }
 	for _, test := range []struct {
 		name  string
@@ -81,6 +84,7 @@ func TestSecretKeyIsNotMadeThroughALink(t *testing.T) {
 // A second name of the key's file, as some backups create, has no effect.
 func TestSecretKeyMayHaveASecondName(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")

@@ -19,6 +19,7 @@ import (
 // On first use a secret key is created beside the database, readable by its owner only.
 func TestSecretKeyIsMadeNextToTheDatabase(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
@@ -63,6 +64,7 @@ func TestSecretKeyIsMadeOnce(t *testing.T) {
 // A wrong secret key is refused at the start, by commands and by the server.
 func TestWrongSecretKeyIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
@@ -85,6 +87,7 @@ func TestWrongSecretKeyIsRefusedAtStart(t *testing.T) {
 // Two equal secret keys are refused.
 func TestEqualSecretKeys(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	key := strings.Repeat("ab", 32)
 	code, message := newShellWithoutFile(t).refusal("migrate", "--secret-key", key+","+key)
@@ -95,6 +98,7 @@ func TestEqualSecretKeys(t *testing.T) {
 // To rotate a secret key, put the new one first and keep the old one after it.
 func TestSecretKeysRotate(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShellWithoutFile(t)
 	sh.object("company", "create", "--name", "Lagos Live")
@@ -184,6 +188,7 @@ func TestSecretKeyOfWebhooksIsGivenUp(t *testing.T) {
 // A key that is missing, damaged or readable by others is neither replaced nor used.
 func TestSecretKeyFileIsRefused(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	for _, test := range []struct {
 		name  string
 		spoil func(path string) error
@@ -220,6 +225,7 @@ func TestSecretKeyFileIsRefused(t *testing.T) {
 // The settings that hold secrets can be given as files, and not twice.
 func TestSecretsInFiles(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShellWithoutFile(t)
 	file := func(name, text string) string {

@@ -120,6 +120,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 // follows it.
 func TestJSONOnATerminal(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	const name = "Lagos \u202e\U000e0041 Live"
 	sh := newShell(t)

@@ -141,6 +141,7 @@ func TestTenWebhookEndpoints(t *testing.T) {
 // A command that sets a private address logs a warning after it has set it.
 func TestPrivateWebhookAddressIsWarnedOf(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -195,6 +196,7 @@ func TestPrivateWebhookAddressNeedsTheFlag(t *testing.T) {
 // The output for people names the endpoint and its types, and never a secret that was shown before.
 func TestWebhookOutputForPeople(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands that run one after the other")
 	is := is.New(t)
 	sh := newShell(t)
 	company := sh.openShop().companyID
@@ -333,6 +335,7 @@ func TestDeliveriesAndReplay(t *testing.T) {
 // A replay of many replays only what its flags select: one endpoint, one type, or both.
 func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands after a server has stopped: other servers run under it")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
@@ -398,6 +401,7 @@ func (s *shell) delivered(id string) (delivery map[string]any) {
 // The list of deliveries is complete, beyond the size of one page, and has at most --limit entries.
 func TestDeliveryListIsWhole(t *testing.T) {
 	t.Parallel()
+	race.Leave(t, "commands after a server has stopped: other servers run under it")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
