@@ -290,8 +290,8 @@ func (e *postgresEngine) probe(ctx context.Context, node *directNode, group int6
 	return err
 }
 
-// readShardLocations reads the hash of a company, and the shards that other nodes have, by their hashes. Nodes without a
-// current catalogue are left out.
+// readShardLocations reads the hash of a company, and the shards that other nodes have, by their hashes. Nodes without
+// a current catalogue are left out.
 func (e *postgresEngine) readShardLocations(
 	ctx context.Context, company uuid.UUID,
 ) (hash int64, shards []shardLocation, err error) {
