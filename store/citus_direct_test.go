@@ -145,7 +145,7 @@ func TestClusterAddressThatLeadsElsewhere(t *testing.T) {
 }
 
 // TestNodeThatIsAbsent checks that one caller looks whether an absent node is back, once for each pause, whatever the
-// others do meanwhile, and that the pauses grow and begin anew.
+// others do meanwhile, and that the pauses grow and start again.
 func TestNodeThatIsAbsent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

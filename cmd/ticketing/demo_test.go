@@ -17,7 +17,6 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/client"
-	"github.com/floatgate/ticketing/internal/race"
 )
 
 // The demo fills an empty database and sells one ticket of a published future event. The float is 1,000,000.00 less the
@@ -194,7 +193,6 @@ func TestDemoAgain(t *testing.T) {
 // A demo without a shop makes room for its key also where a shop's demo left one, but never with a key of its user's.
 func TestDemoMakesRoomForItsKey(t *testing.T) {
 	t.Parallel()
-	race.Leave(t, "commands after a server has stopped: other servers run under it")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)

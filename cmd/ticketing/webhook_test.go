@@ -335,7 +335,6 @@ func TestDeliveriesAndReplay(t *testing.T) {
 // A replay of many replays only what its flags select: one endpoint, one type, or both.
 func TestReplayOfAnEndpointAndOfAType(t *testing.T) {
 	t.Parallel()
-	race.Leave(t, "commands after a server has stopped: other servers run under it")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
@@ -401,7 +400,6 @@ func (s *shell) delivered(id string) (delivery map[string]any) {
 // The list of deliveries is complete, beyond the size of one page, and has at most --limit entries.
 func TestDeliveryListIsWhole(t *testing.T) {
 	t.Parallel()
-	race.Leave(t, "commands after a server has stopped: other servers run under it")
 	leftOut(t)
 	is := is.New(t)
 	sh := newShell(t)
