@@ -25,8 +25,7 @@ import (
 // plan and without a message to another node. With [Config.DirectNodes] the store begins the transactions of a company
 // there, and its builders read there. A wrong choice of the node changes no result, since that node passes the
 // statement on: after a move of a shard it costs time, and reads outside of a transaction lack their settings on the
-// other node.
-// The gates and claims are locks of rows and of the company's node, so they meet wherever they are taken.
+// other node. The gates and claims are locks of rows and of the company's node, so they meet wherever they are taken.
 
 const (
 	// locationsAge is how often the locations of shards are read.
