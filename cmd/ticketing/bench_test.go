@@ -244,7 +244,7 @@ func TestBenchProcesses(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "benches of several processes: those of one run under it")
 	for _, place := range benchPlaces()[1:] {
-		for _, args := range []string{"--op checkout", "--op validate", "--op checkout --http"} {
+		for _, args := range []string{"--op checkout", "--op validate --gates nodes", "--op checkout --http"} {
 			t.Run(place.name+" "+args, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
