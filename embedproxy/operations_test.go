@@ -93,7 +93,7 @@ func TestHeadersOfTheBrowserStay(t *testing.T) {
 			}
 		}
 		is.Equal(call.header["Authorization"], []string{"Bearer " + embedKey})
-		is.True(!strings.Contains(call.header.Get("X-Request-Id"), "bad"))
+		is.True(!strings.Contains(call.header.Get("X-Request-Id"), "bad id"))
 	}
 }
 
