@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -317,10 +316,9 @@ func (e *postgresEngine) rowLockStatement(in driver.BeginOptions) string {
 		text = "LOCK TABLE ticketing_secrets IN SHARE ROW EXCLUSIVE MODE; "
 		companies = slices.DeleteFunc(companies, func(id uuid.UUID) bool { return id == uuid.Nil })
 	}
-	slices.SortFunc(companies, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	parts := [][]uuid.UUID{companies}
 	if e.distributed { // It locks rows of one node in a statement.
-		parts = slices.Collect(slices.Chunk(companies, 1))
+		parts = byCompany(companies, func(company uuid.UUID) uuid.UUID { return company })
 	}
 	for i, part := range parts {
 		if len(part) == 0 {

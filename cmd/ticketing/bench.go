@@ -232,7 +232,7 @@ func (c *benchCommand) config(p *program) *bench.Config {
 		Rush: c.Rush, Background: c.Background, Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
 		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
 		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
-		RowGates: p.Gates == rowGates, DirectNodes: p.Gates == nodeGates,
+		RowGates: p.rowGates(), DirectNodes: p.Gates == nodeGates,
 	}
 }
 

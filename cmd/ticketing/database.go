@@ -122,7 +122,7 @@ func (p *program) open(ctx context.Context, cfg *store.Config) (*database, error
 		return nil, errNoSecretKey
 	}
 	open := *cfg
-	open.RowGates, open.DirectNodes = p.Gates == rowGates, p.Gates == nodeGates
+	open.RowGates, open.DirectNodes = p.rowGates(), p.Gates == nodeGates
 	opened, err := store.Open(ctx, p.Database, &open)
 	if err != nil {
 		return nil, named(err)
