@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -14,7 +15,17 @@ import (
 
 // secretCheck checks that the secret keys are those of the database, and remembers a success. A failure is not
 // remembered: the database may only have been unreachable.
-type secretCheck struct{ passed atomic.Bool }
+type secretCheck struct {
+	passed atomic.Bool
+	mu     sync.Mutex
+	run    *secretRun // the check that is under way, or nil; guarded by mu
+}
+
+// secretRun is one check. Calls that come while it runs share its result. err is set before done is closed.
+type secretRun struct {
+	done chan struct{}
+	err  error
+}
 
 // ErrSecretKeys means that [Config.SecretKeys] are not those of this database. [Service.Ready] returns it, and so does
 // every call that makes or uses API keys. Retrying does not help: correct the configuration.
@@ -33,9 +44,43 @@ var errMissingSecret = fmt.Errorf(
 // At the first use of a database it keeps the name of the first key. It does the same if the first key is new and
 // another one is known, which is how a rotation begins.
 func (c *secretCheck) check(ctx context.Context, s *Service) error {
-	if c.passed.Load() {
-		return nil
+	for !c.passed.Load() {
+		c.mu.Lock()
+		run, leads := c.run, c.run == nil
+		if leads {
+			run = &secretRun{done: make(chan struct{}), err: errPanicked}
+			c.run = run
+		}
+		c.mu.Unlock()
+		if leads {
+			return c.lead(ctx, s, run)
+		}
+		select {
+		case <-run.done:
+		case <-ctx.Done():
+			return fmt.Errorf("ticketing: the secret keys were not checked: %w", ctx.Err())
+		}
+		// A caller who left says nothing about the keys.
+		if run.err != nil && !errors.Is(run.err, context.Canceled) && !errors.Is(run.err, context.DeadlineExceeded) {
+			return run.err
+		}
 	}
+	return nil
+}
+
+// lead runs a check for all calls that wait for it.
+func (c *secretCheck) lead(ctx context.Context, s *Service, run *secretRun) error {
+	defer func() {
+		c.mu.Lock()
+		c.run = nil
+		c.mu.Unlock()
+		close(run.done)
+	}()
+	run.err = c.compare(ctx, s)
+	return run.err
+}
+
+func (c *secretCheck) compare(ctx context.Context, s *Service) error {
 	var known bool
 	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error

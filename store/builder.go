@@ -22,6 +22,8 @@ type builder struct {
 	literals literals
 	// company is the company that a read is about, or the zero id if that is unknown. It affects only the speed.
 	company uuid.UUID
+	// shards are set if the statement names those of its company in place of the tables. It then is a template.
+	shards *companyShards
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.
 	prepare keeping
 	parts   []part
@@ -36,6 +38,9 @@ func build(engine engine, text string, values ...any) *builder {
 	to := &builder{engine: engine, text: make([]byte, 0, len(text)+24*len(values)), template: traits.prepares}
 	if traits.oneNode {
 		to.company = companyIn(text, values)
+	}
+	if e, ok := engine.(*postgresEngine); ok {
+		to.shards = e.shards
 	}
 	to.add(text, values...)
 	return to

@@ -43,22 +43,26 @@ type directNodes struct {
 	log  *slog.Logger
 	age  time.Duration // locationsAge
 
+	shapes shapes // of the statements that name shards
+
 	mu     sync.Mutex // of the fields below; no query runs under it
 	closed bool
 	nodes  map[string]*directNode // by address
 	// hashes are those by which companies are distributed. They never change.
 	hashes map[uuid.UUID]int64
-	// shards are those on other nodes than the one that the store's own pool is connected to, by their hashes.
-	shards  []shardLocation
+	// shards are those of all nodes, by their hashes, and companies has the shards of all tables by those of the companies.
+	shards    []shardLocation
+	companies map[int64]*companyShards
 	read    time.Time // when they were last read
 	reading bool
 }
 
-// shardLocation is a range of hashes and the node that has their companies.
+// shardLocation is a range of hashes and the node that has their companies. It has no address if that is the node of
+// the store's own pool.
 type shardLocation struct {
-	least, most int64
-	group       int64
-	address     string
+	least, most  int64
+	shard, group int64
+	address      string
 }
 
 // directNode is a pool of connections to a node. The lock of directNodes guards the fields after share.
@@ -77,7 +81,9 @@ type directNode struct {
 
 // newDirectNodes returns the connections to the nodes of a cluster, none yet. They have what the URL of the database
 // has, but for the host.
-func newDirectNodes(ctx context.Context, dsn string, cfg Config) (*directNodes, error) {
+func newDirectNodes(
+	ctx context.Context, dsn string, cfg Config, preparing *preparing,
+) (*directNodes, error) {
 	parsed, err := url.Parse(dsn)
 	if err != nil {
 		return nil, errNotURL
@@ -92,6 +98,7 @@ func newDirectNodes(ctx context.Context, dsn string, cfg Config) (*directNodes, 
 		if err != nil {
 			return nil, err
 		}
+		connector.preparing = preparing
 		warnUnverified(context.WithoutCancel(ctx), connector, cfg)
 		return bun.NewDB(newPool(connector, cfg), pgdialect.New()), nil
 	}
@@ -108,7 +115,7 @@ func (e *postgresEngine) atNode(ctx context.Context, company uuid.UUID, do func(
 	if e.direct == nil || company == uuid.Nil {
 		return do(e)
 	}
-	node := e.direct.nodeOf(ctx, e, company)
+	node, _ := e.direct.placeOf(ctx, e, company)
 	if node == nil {
 		return do(e)
 	}
@@ -128,31 +135,70 @@ func (e *postgresEngine) near(node *directNode) *postgresEngine {
 	return &near
 }
 
-// nodeOf returns the node of a company. It returns nil if that is unknown or absent, or the one that e is connected to.
-func (d *directNodes) nodeOf(ctx context.Context, e *postgresEngine, company uuid.UUID) *directNode {
+// placeOf returns the node of a company and the shards that have its rows. The node is nil if it is unknown or absent,
+// and then there are no shards, or if it is the one that e is connected to.
+func (d *directNodes) placeOf(
+	ctx context.Context, e *postgresEngine, company uuid.UUID,
+) (node *directNode, shards *companyShards) {
 	at, known, read := d.locate(company)
 	if read {
-		hash, shards, err := e.readShardLocations(context.WithoutCancel(ctx), company)
-		_ = closePools(d.learn(company, hash, shards, err)) // What runs on them ends first.
+		d.readLocations(context.WithoutCancel(ctx), e, company)
 		at, known, _ = d.locate(company)
 	}
-	if !known || at.address == "" {
-		return nil
+	if !known {
+		return nil, nil
+	}
+	if at.address == "" {
+		return nil, d.shardsAt(at)
 	}
 	node, probe := d.nodeAt(ctx, at)
-	if !probe {
-		return node
+	if probe {
+		if err := e.probe(context.WithoutCancel(ctx), node, at.group); err != nil {
+			d.lose(ctx, node, e.classify(err))
+			return nil, nil
+		}
+		d.gain(ctx, node)
 	}
-	if err := e.probe(context.WithoutCancel(ctx), node, at.group); err != nil {
-		d.lose(ctx, node, e.classify(err))
-		return nil
+	if node == nil {
+		return nil, nil
 	}
-	d.gain(ctx, node)
-	return node
+	return node, d.shardsAt(at)
 }
 
-// locate returns the location of a company, which has no address if its shard is on the node of the store's own pool.
-// read is set for the caller who is to read the locations: one at a time, but everybody who has an unknown company.
+// readLocations reads the locations of all shards, and their names if these are not known.
+func (d *directNodes) readLocations(ctx context.Context, e *postgresEngine, company uuid.UUID) {
+	hash, shards, err := e.readShardLocations(ctx, company)
+	var companies map[int64]*companyShards
+	if err == nil && !d.hasNames(shards) {
+		if found, unread := e.readShardNames(ctx); unread == nil { // Without names, statements name the tables.
+			companies = found
+		}
+	}
+	_ = closePools(d.learn(company, hash, shards, companies, err)) // What runs on them ends first.
+}
+
+// hasNames reports whether the names of all these shards are known.
+func (d *directNodes) hasNames(shards []shardLocation) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !slices.ContainsFunc(shards, func(s shardLocation) bool { return d.companies[s.shard] == nil })
+}
+
+// shardsAt returns the shards at a location.
+func (d *directNodes) shardsAt(at shardLocation) *companyShards {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.companies[at.shard]
+}
+
+// outdate makes the next caller read the locations.
+func (d *directNodes) outdate() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = time.Time{}
+}
+
+// locate returns the location of a company. read is set for the caller who is to read the locations: one at a time, but everybody who has an unknown company.
 func (d *directNodes) locate(company uuid.UUID) (at shardLocation, known, read bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,12 +218,14 @@ func (d *directNodes) locate(company uuid.UUID) (at shardLocation, known, read b
 	if known && found {
 		at = d.shards[place]
 	}
-	return at, known, read
+	return at, known && found, read
 }
 
 // learn keeps what was read, and returns the pools that no location names any more. If nothing could be read, what is
 // known counts for longer: the node of a company may be reached while the one with the catalogue is not.
-func (d *directNodes) learn(company uuid.UUID, hash int64, shards []shardLocation, err error) (unused []*bun.DB) {
+func (d *directNodes) learn(
+	company uuid.UUID, hash int64, shards []shardLocation, companies map[int64]*companyShards, err error,
+) (unused []*bun.DB) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reading, d.read = false, time.Now()
@@ -188,6 +236,9 @@ func (d *directNodes) learn(company uuid.UUID, hash int64, shards []shardLocatio
 		clear(d.hashes)
 	}
 	d.hashes[company], d.shards = hash, shards
+	if companies != nil {
+		d.companies = companies
+	}
 	maps.DeleteFunc(d.nodes, func(address string, node *directNode) bool {
 		used := slices.ContainsFunc(shards, func(s shardLocation) bool { return s.address == address })
 		if !used && node.db != nil {
@@ -289,33 +340,36 @@ func (e *postgresEngine) probe(ctx context.Context, node *directNode, group int6
 	return err
 }
 
-// readShardLocations reads the hash of a company, and the shards that other nodes have, by their hashes. Nodes without
-// a current catalogue are left out.
+// readShardLocations reads the hash of a company, and all shards by their hashes. Those of other nodes without a current
+// catalogue are left out.
 func (e *postgresEngine) readShardLocations(
 	ctx context.Context, company uuid.UUID,
 ) (hash int64, shards []shardLocation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, locationsTimeout)
 	defer cancel()
-	err = e.query(ctx, e.db, build(e, `SELECT h.hash, s.least, s.most, s.groupid, s.nodename, s.nodeport
+	err = e.query(ctx, e.db, build(e, `SELECT h.hash, s.least, s.most, s.shardid, s.groupid,
+			CASE WHEN s.own THEN '' ELSE s.nodename END, s.nodeport
 		FROM (SELECT pg_catalog.worker_hash(?::uuid)::bigint AS hash) h LEFT JOIN (
-			SELECT s.shardminvalue::bigint AS least, s.shardmaxvalue::bigint AS most, n.groupid::bigint, n.nodename,
-				n.nodeport::bigint
+			SELECT s.shardminvalue::bigint AS least, s.shardmaxvalue::bigint AS most, s.shardid, n.groupid::bigint,
+				n.nodename, n.nodeport::bigint, n.groupid = l.groupid AS own
 			FROM pg_catalog.pg_dist_shard s
 				JOIN pg_catalog.pg_dist_placement p ON p.shardid = s.shardid AND p.shardstate = 1
 				JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary' AND n.isactive
-					AND n.hasmetadata AND n.metadatasynced
+				CROSS JOIN pg_catalog.pg_dist_local_group l
 			WHERE s.logicalrelid = pg_catalog.to_regclass(`+e.anchorLiteral()+`)
-				AND p.groupid <> (SELECT groupid FROM pg_catalog.pg_dist_local_group)
+				AND (n.groupid = l.groupid OR n.hasmetadata AND n.metadatasynced)
 		) s ON true ORDER BY s.least`, company),
 		eachRow(func(row rowSet) error {
-			var least, most, group, port sql.NullInt64
+			var least, most, shard, group, port sql.NullInt64
 			var host sql.NullString
-			if err := row.Scan(&hash, &least, &most, &group, &host, &port); err != nil || !least.Valid {
+			if err := row.Scan(&hash, &least, &most, &shard, &group, &host, &port); err != nil || !least.Valid {
 				return err
 			}
-			shards = append(shards, shardLocation{
-				least.Int64, most.Int64, group.Int64, net.JoinHostPort(host.String, strconv.FormatInt(port.Int64, 10)),
-			})
+			at := shardLocation{least: least.Int64, most: most.Int64, shard: shard.Int64, group: group.Int64}
+			if host.String != "" {
+				at.address = net.JoinHostPort(host.String, strconv.FormatInt(port.Int64, 10))
+			}
+			shards = append(shards, at)
 			return nil
 		}))
 	return hash, shards, err

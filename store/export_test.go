@@ -280,13 +280,13 @@ func LockStatement(in driver.BeginOptions) string {
 
 // Pauses returns the functions that begin a pause of prepared statements, and that report whether there is none.
 func Pauses() (stop func(), allowed func() bool) {
-	shared := &preparing{log: slog.New(slog.DiscardHandler)}
+	shared := &preparing{log: slog.New(slog.DiscardHandler), most: maxStatements}
 	return shared.stop, shared.allowed
 }
 
 // OpenPreparing opens a store on the connections of a connector of pgdriver's, which keep statements prepared.
 func OpenPreparing(ctx context.Context, connector sqldriver.Connector) (*Store, error) {
-	shared := &preparing{log: slog.New(slog.DiscardHandler)}
+	shared := &preparing{log: slog.New(slog.DiscardHandler), most: maxStatements}
 	pool := sql.OpenDB(&preparingConnector{connector, shared})
 	s := configured(nil)
 	e := newPostgres(bun.NewDB(pool, pgdialect.New()), s.config)
@@ -418,7 +418,7 @@ func ReadLocationsEvery(s *Store, age time.Duration) {
 // LeadNodesTo makes the addresses of all nodes lead to a database.
 func LeadNodesTo(s *Store, dsn string) error {
 	direct := s.engine.(*postgresEngine).direct
-	elsewhere, err := newDirectNodes(context.Background(), dsn, s.config)
+	elsewhere, err := newDirectNodes(context.Background(), dsn, s.config, nil)
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (s *session) PriceList(
 			GROUP BY tier, unit_price ORDER BY tier, unit_price`
 		args = append(args, of...)
 	}
-	rows, err := query(ctx, s, "PriceList", scan, text, args...)
+	rows, err := queryOf(ctx, s, "PriceList", event.CompanyID, scan, text, args...)
 	if err != nil {
 		return driver.PriceList{}, err
 	}

@@ -25,7 +25,9 @@ func scanOrder(row rowSet, o *driver.Order) error {
 // Orders finds orders by their ids.
 func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
 	return findByRefs(refs, orderRef, func(refs []driver.OrderRef) ([]driver.Order, error) {
-		return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(refs))
+		return again(ctx, s, func() ([]driver.Order, error) {
+			return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(ctx, refs))
+		})
 	})
 }
 
@@ -35,8 +37,9 @@ func orderRef(o driver.Order) driver.OrderRef {
 }
 
 // ordersOf returns the query for orders.
-func (s *session) ordersOf(refs []driver.OrderRef) *builder {
-	return build(s.store.engine, "SELECT "+orderColumns+" FROM ?",
+func (s *session) ordersOf(ctx context.Context, refs []driver.OrderRef) *builder {
+	company := soleCompanyOf(refs, func(r driver.OrderRef) uuid.UUID { return r.CompanyID })
+	return build(s.engineAt(ctx, "Orders", company), "SELECT "+orderColumns+" FROM ?",
 		keyedRows{table: "ticketing_orders o", set: newSet("company_id, id", refs, func(r driver.OrderRef) []any {
 			return []any{r.CompanyID, r.ID}
 		})})
@@ -46,31 +49,37 @@ func (s *session) ordersOf(refs []driver.OrderRef) *builder {
 func (s *session) OrdersWithLines(
 	ctx context.Context, refs []driver.OrderRef,
 ) ([]driver.Order, []driver.Admission, error) {
-	var of *builder
-	if 0 < len(refs) && len(refs) <= maxRows && s.store.engine.traits().joinsReads {
-		of = s.ordersOf(refs)
-	}
-	return s.withLines(ctx, "Orders", of, func() ([]driver.Order, error) { return s.Orders(ctx, refs) })
+	return s.withLines(ctx, "Orders", func() *builder {
+		if len(refs) == 0 || len(refs) > maxRows {
+			return nil
+		}
+		return s.ordersOf(ctx, refs)
+	}, func() ([]driver.Order, error) { return s.Orders(ctx, refs) })
 }
 
 // ListOrdersWithLines returns a page of a company's orders, highest number first, and their lines.
 func (s *session) ListOrdersWithLines(
 	ctx context.Context, ask driver.OrderQuery,
 ) ([]driver.Order, []driver.Admission, error) {
-	var of *builder
-	if !ask.Indexed && s.store.engine.traits().joinsReads {
-		of = s.orderList(ask)
-	}
-	return s.withLines(ctx, "ListOrders", of, func() ([]driver.Order, error) { return s.ListOrders(ctx, ask) })
+	return s.withLines(ctx, "ListOrders", func() *builder {
+		if ask.Indexed {
+			return nil
+		}
+		return s.orderList(ctx, ask)
+	}, func() ([]driver.Order, error) { return s.ListOrders(ctx, ask) })
 }
 
-// withLines returns the orders that read returns, and their lines. It reads the lines in the same message if it has the
-// query that read makes.
+// withLines returns the orders that read returns, and their lines. It reads the lines in the same message if reads can
+// be joined and ordersOf returns the query that read makes, which may be nil.
 func (s *session) withLines(
-	ctx context.Context, name string, of *builder, read func() ([]driver.Order, error),
+	ctx context.Context, name string, ordersOf func() *builder, read func() ([]driver.Order, error),
 ) ([]driver.Order, []driver.Admission, error) {
+	of := ordersOf()
+	if of != nil && !of.engine.traits().joinsReads {
+		of = nil
+	}
 	linesOf := func() *builder {
-		lines := build(s.store.engine, "SELECT "+admissionColumns+" FROM (")
+		lines := build(of.engine, "SELECT "+admissionColumns+" FROM (")
 		lines.append(of)
 		lines.add(`) AS o CROSS JOIN LATERAL (SELECT * FROM ticketing_admissions t
 			WHERE t.company_id = o.company_id AND t.order_number = o.number OFFSET 0) AS a`)
@@ -85,7 +94,11 @@ func (s *session) withLines(
 		s.ahead.forget()
 		return nil, nil, err
 	}
-	if of == nil {
+	var lines []driver.Admission
+	if of != nil && of.shards == s.shards() { // Otherwise the shards turned out to be elsewhere.
+		lines, err = fetch(ctx, s, "OrderLines", scanAdmission, linesOf())
+	}
+	if of == nil || of.shards != s.shards() {
 		numbers := make([]driver.OrderNumber, 0, len(orders))
 		for _, o := range orders {
 			if o.Number > 0 {
@@ -95,7 +108,6 @@ func (s *session) withLines(
 		lines, err := s.OrderLines(ctx, numbers)
 		return orders, lines, err
 	}
-	lines, err := fetch(ctx, s, "OrderLines", scanAdmission, linesOf())
 	slices.SortStableFunc(lines, func(a, b driver.Admission) int {
 		return cmp.Or(bytes.Compare(a.CompanyID[:], b.CompanyID[:]), cmp.Compare(a.OrderNumber, b.OrderNumber),
 			cmp.Compare(a.Line, b.Line))
@@ -116,15 +128,18 @@ func (s *session) ListOrders(
 	if ask.Indexed {
 		return s.indexedOrders(ctx, ask)
 	}
-	return fetch(ctx, s, "ListOrders", scanOrder, s.orderList(ask))
+	return again(ctx, s, func() ([]driver.Order, error) {
+		return fetch(ctx, s, "ListOrders", scanOrder, s.orderList(ctx, ask))
+	})
 }
 
 // orderList returns the query for a page of orders that needs no index of a buyer's.
-func (s *session) orderList(ask driver.OrderQuery) *builder {
+func (s *session) orderList(ctx context.Context, ask driver.OrderQuery) *builder {
+	engine := s.engineAt(ctx, "ListOrders", ask.CompanyID)
 	statuses := slices.Compact(slices.Sorted(slices.Values(ask.Statuses)))
 	if len(statuses) == 0 {
 		text, args := s.orderPart(ask, "")
-		return build(s.store.engine, text, args...)
+		return build(engine, text, args...)
 	}
 	// A subquery for each status, so that each reads its index in order and stops after one page.
 	parts := make([]string, len(statuses))
@@ -134,7 +149,7 @@ func (s *session) orderList(ask driver.OrderQuery) *builder {
 		parts[i] = "SELECT * FROM (" + part + ") AS part"
 		all = append(all, args...)
 	}
-	return build(s.store.engine, strings.Join(parts, " UNION ALL ")+" ORDER BY number DESC LIMIT ?",
+	return build(engine, strings.Join(parts, " UNION ALL ")+" ORDER BY number DESC LIMIT ?",
 		append(all, max(ask.Limit, 0))...)
 }
 

@@ -59,6 +59,11 @@ type postgresEngine struct {
 	// isNode is set if the engine is connected to the node that has the company of its statements. It is for reads outside
 	// of a transaction: a transaction sends its settings to other nodes as well, since it may use them.
 	isNode bool
+	// shards are what statements name in place of the tables, see onShards, and node is where they are; nil: on that of db.
+	shards *companyShards
+	node   *directNode
+	// shapes are those of the statements that name shards, or nil.
+	shapes *shapes
 	// preparing is the state of prepared statements. It is nil for a host's pool.
 	preparing *preparing
 	// known is the identity of the tables when it was last read.
@@ -74,7 +79,10 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 		return nil, err
 	}
 	if !cfg.NoPrepare {
-		connector.preparing = &preparing{log: cfg.Logger}
+		connector.preparing = &preparing{log: cfg.Logger, most: maxStatements}
+		if cfg.DirectNodes {
+			connector.preparing.most = maxShardStatements
+		}
 	}
 	warnUnverified(ctx, connector, cfg)
 	pool := newPool(connector, cfg)
@@ -82,7 +90,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	e.own, e.share, e.preparing = true, newConnectionShare(cfg.Connections), connector.preparing
 	err = e.checkServer(ctx)
 	if err == nil && e.distributed && cfg.DirectNodes {
-		e.direct, err = newDirectNodes(ctx, dsn, cfg)
+		e.direct, err = newDirectNodes(ctx, dsn, cfg, e.preparing)
 	}
 	if err != nil {
 		_ = pool.Close()
@@ -286,10 +294,11 @@ func (e *postgresEngine) traits() traits {
 	}
 	return traits{
 		platformSums: sums,
-		prepares:     e.preparing != nil && !e.distributed,
+		prepares:     e.shards != nil || e.preparing != nil && !e.distributed,
 		migrations:   "postgres", batchesWrites: true,
 		grouping: driver.Grouping{
-			Lanes: 2, ByCompany: e.distributed, Reads: e.multiResult && !e.distributed,
+			Lanes: 2, ByCompany: e.distributed,
+			Reads: e.multiResult && (!e.distributed || e.direct != nil),
 		},
 		multiStatement: e.multiResult, joinsReads: e.multiResult && !e.distributed,
 		locksBeside: !e.distributed, namesCompany: e.distributed, oneNode: e.distributed, rowLock: rowLock,
@@ -395,6 +404,13 @@ func (e *postgresEngine) query(
 
 // queryPool runs a read on any connection of the pool, which ends with it.
 func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan func(rowSet) error) error {
+	if e.shards != nil {
+		message := build(e, "")
+		e.appendHere(message)
+		message.append(statement)
+		message.endPart(statement.kept(), e.shards)
+		statement = message
+	}
 	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+e.onNodes(readByIndex), statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)

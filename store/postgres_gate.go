@@ -126,7 +126,7 @@ func (e *postgresEngine) tryBegin(
 		})
 		return conn, inFlight, err
 	}
-	if e.traits().joinsReads && !e.rowGates {
+	if e.traits().joinsReads && (!e.rowGates || e.shards != nil) {
 		ask = e.askJoined(ctx, in, reads, begin, after)
 	} else {
 		locks, returnsRows := e.lockStatement(in)
@@ -182,7 +182,11 @@ func (e *postgresEngine) beginAlone(
 func (e *postgresEngine) askJoined(
 	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, begin, after string,
 ) func(conn bun.IConn) (inFlight []bool, err error) {
-	message, returnsClaims := e.lockMessage(in, after)
+	locks := e.lockMessage
+	if e.shards != nil {
+		locks = e.lockShards
+	}
+	message, returnsClaims := locks(in, after)
 	if !returnsClaims && len(reads) == 0 {
 		return func(conn bun.IConn) ([]bool, error) {
 			sent, text := e.messageAfter(ctx, begin, message)
@@ -196,7 +200,7 @@ func (e *postgresEngine) askJoined(
 	}
 	read, fill := joinReads(e, extra, reads)
 	message.append(read)
-	message.endPart(keepAlways)
+	message.endPart(keepAlways, e.shards)
 	return func(conn bun.IConn) ([]bool, error) {
 		sent, text := e.messageAfter(ctx, begin, message)
 		rows, err := conn.QueryContext(sent, text)
@@ -228,8 +232,12 @@ var errFewClaims = errors.New("the database returned too few claims")
 
 // claimsSetting is the expression of the answers of the claims, one letter for each: t if it was acquired, else f. The
 // statement of the claims returns no rows, so that reads can follow it in the same message. It leaves the answers in a
-// setting of the transaction.
-const claimsSetting = "current_setting('ticketing.claims')"
+// setting of the transaction: claimsCondition is the condition of the statement.
+const (
+	claimsSetting   = "current_setting('ticketing.claims')"
+	claimsCondition = "(SELECT set_config('ticketing.claims', string_agg(left(" +
+		"pg_try_advisory_xact_lock(n)::text, 1), ''), true) FROM unnest(?) AS n) IS NULL"
+)
 
 // lockMessage returns the statements that take the locks. None returns rows: they are conditions that are never true,
 // which PostgreSQL evaluates once. returnsClaims is set if they leave answers in claimsSetting.
@@ -239,12 +247,11 @@ func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (mess
 		e.appendSilent(message, "(SELECT count("+function+"(n)::text) FROM unnest(?) AS n) < 0", numbers(gates))
 	})
 	if returnsClaims = len(in.Keys) > 0; returnsClaims {
-		e.appendSilent(message, "(SELECT set_config('ticketing.claims', string_agg(left("+
-			"pg_try_advisory_xact_lock(n)::text, 1), ''), true) FROM unnest(?) AS n) IS NULL", numbers(e.claims(in.Keys)))
+		e.appendSilent(message, claimsCondition, numbers(e.claims(in.Keys)))
 	}
 	if after != "" {
 		message.add(after)
-		message.endPart(keepNot)
+		message.endPart(keepNot, nil)
 	}
 	return message, returnsClaims
 }
@@ -255,7 +262,7 @@ func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (mess
 func (e *postgresEngine) appendSilent(to *builder, condition string, values ...any) {
 	to.add("UPDATE ticketing_companies SET id = id WHERE id = (SELECT '"+uuid.Nil.String()+"'::uuid) AND "+condition,
 		values...)
-	to.endPart(keepAlways)
+	to.endPart(keepAlways, e.shards)
 }
 
 // numbers is a fragment: an array of numbers.

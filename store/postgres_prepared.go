@@ -37,17 +37,19 @@ func isHot(name string) bool {
 }
 
 const (
-	// maxStatements is how many statements a connection keeps. The last reservedStatements are for those that isHot
-	// reports. One takes PostgreSQL some 50 KB.
-	maxStatements, reservedStatements = 240, 80
+	// maxStatements is how many statements a connection keeps, and maxShardStatements how many one to a node of a cluster
+	// keeps, where each company's shard has its own. The last reservedStatements are for those that isHot reports. One
+	// takes PostgreSQL some 50 KB.
+	maxStatements, maxShardStatements, reservedStatements = 240, 960, 80
 	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice
 	// as long as the one before.
 	firstPause, lastPause = time.Minute, time.Hour
 )
 
-// preparing is what the connections of a pool know together about prepared statements.
+// preparing is what all connections of a store know together about prepared statements.
 type preparing struct {
 	log   *slog.Logger
+	most  int           // statements of a connection
 	mu    sync.Mutex    // of pause
 	pause time.Duration // the length of the last pause
 	until atomic.Int64  // no statement is prepared before this time, in nanoseconds
@@ -127,7 +129,7 @@ func (e *postgresEngine) message(ctx context.Context, statement *builder) (conte
 func (e *postgresEngine) messageAfter(
 	ctx context.Context, before string, statement *builder,
 ) (context.Context, string) {
-	if statement.template && e.preparing.allowed() {
+	if statement.template && e.preparing != nil && e.preparing.allowed() {
 		return context.WithValue(ctx, messageKey{}, &message{before, statement}), notRendered
 	}
 	return ctx, string(statement.appendMessage([]byte(before), nil))
@@ -146,7 +148,7 @@ func (c *preparingConn) render(ctx context.Context, text string) (rendered strin
 	buffer := append(make([]byte, 0, len(m.before)+m.statement.size()+1024), m.before...)
 	return string(m.statement.appendMessage(buffer, func(template []byte, hot bool) (string, bool) {
 		name, known := c.names[string(template)]
-		room := maxStatements - c.number // Forgotten ones stay in the session.
+		room := c.shared.most - c.number // Forgotten ones stay in the session.
 		if known || room <= 0 || !hot && room <= reservedStatements {
 			return name, false
 		}

@@ -26,6 +26,8 @@ type valuesTable struct {
 	short []bool
 	// hidden keeps the planner from counting the rows.
 	hidden bool
+	// shape is that of earlier statements, or nil.
+	shape *shape
 }
 
 func newValuesTable(of set) valuesTable {
@@ -53,6 +55,9 @@ func (t valuesTable) shorten() {
 	for i := range t.columns {
 		_, isID := t.rows[0][i].(uuid.UUID)
 		t.short[i] = isID && !t.constant[i] && t.repeats(i)
+	}
+	if t.shape != nil {
+		t.shape.shorten(t)
 	}
 }
 
@@ -163,7 +168,7 @@ func (t valuesTable) appendCell(to *builder, column int) {
 }
 
 func (e *postgresEngine) appendInRows(to *builder, of set) {
-	t := newValuesTable(of)
+	t := e.valuesTable("in", of)
 	parts := 0
 	var varying []string
 	for i, column := range of.columns {
@@ -241,7 +246,7 @@ func (t valuesTable) appendHiddenCell(to *builder, column int) {
 // A distributed engine plans a statement without a subquery in a fraction of the time, and one row needs no subquery.
 func (e *postgresEngine) appendKeyedRows(to *builder, of keyedRows) {
 	name, alias, _ := strings.Cut(of.table, " ")
-	t := newValuesTable(of.set)
+	t := e.valuesTable(of.table, of.set)
 	if e.distributed && t.varying == 0 && !of.lock && !of.joined {
 		to.add(of.table + " WHERE ")
 		for i, column := range t.columns {
@@ -306,7 +311,7 @@ func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int6
 }
 
 func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
-	t := newValuesTable(of)
+	t := e.valuesTable("terms", of)
 	cell := func(column int) { t.appendCell(to, column) }
 	to.add("SELECT ")
 	for i := range of.columns {
@@ -349,7 +354,7 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 // copy.
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") ")
-	t := newValuesTable(of)
+	t := e.valuesTable(name, of)
 	if e.distributed && len(of.rows)*len(of.columns) <= fewValues {
 		t.appendValues(to)
 		return
@@ -397,7 +402,7 @@ func (t valuesTable) appendValues(to *builder) {
 // subquery for each array: the planner expects ten rows and looks up each by its key. Also, no key column after one
 // that varies is written as a value: the planner would read the whole index by it.
 func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set) {
-	t := newValuesTable(of)
+	t := e.valuesTable(name, of)
 	for i := 1; i < keys && e.distributed; i++ {
 		if t.constant[i] && !t.constant[i-1] {
 			t.constant[i] = false
@@ -438,7 +443,7 @@ func (e *postgresEngine) appendUpdate(to *builder, name string, keys int, of set
 
 // appendStock runs each query on its own, so that a batch is found by its index whatever the statistics are.
 func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
-	t := newValuesTable(newSet("company_id, event_id, tier, unit_price, quantity", queries,
+	t := e.valuesTable("stock", newSet("company_id, event_id, tier, unit_price, quantity", queries,
 		func(q driver.StockQuery) []any {
 			return []any{q.CompanyID, q.EventID, q.Tier, int64(q.UnitPrice), q.Quantity}
 		}))
@@ -458,16 +463,16 @@ func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
 // appendExpecting ends a statement. A statement that must change a number of rows divides by zero if it changes another
 // number, since the results of several statements in one message are not visible one by one.
 func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
-	to.engine, to.template = e, e.traits().prepares
+	to.engine, to.template = e, to.template || e.traits().prepares
 	if records == anyNumber {
 		to.append(statement)
-		to.endPart(statement.kept())
+		to.endPart(statement.kept(), statement.shards)
 		return
 	}
 	to.add("WITH changed AS (")
 	to.append(statement)
 	to.add(" RETURNING 1)\nSELECT 1 / CASE WHEN count(*) = ? THEN 1 ELSE 0 END FROM changed", records)
-	to.endPart(statement.kept())
+	to.endPart(statement.kept(), statement.shards)
 }
 
 const rowLock = " FOR NO KEY UPDATE"
@@ -475,22 +480,22 @@ const rowLock = " FOR NO KEY UPDATE"
 // appendLock counts the rows in a condition that is never true, which locks them and returns nothing. A cursor that
 // moves over them does the same, but cannot be prepared. A distributed engine gets the plain statement.
 func (e *postgresEngine) appendLock(to *builder, table string, statement *builder) bool {
-	to.engine, to.template = e, e.traits().prepares
+	to.engine, to.template = e, to.template || e.traits().prepares
 	if e.distributed || !e.multiResult {
 		to.append(statement)
-		to.endPart(keepNot)
+		to.endPart(keepNot, nil)
 		return false
 	}
 	if e.traits().prepares {
 		to.add("UPDATE " + table + " SET company_id = company_id WHERE (SELECT count(1) FROM (")
 		to.append(statement)
 		to.add(") AS locked) < 0")
-		to.endPart(keepAlways)
+		to.endPart(keepAlways, statement.shards)
 		return true
 	}
 	to.add("DECLARE ticketing_locked NO SCROLL CURSOR FOR ")
 	to.append(statement)
 	to.add("; MOVE FORWARD ALL IN ticketing_locked; CLOSE ticketing_locked")
-	to.endPart(keepNot)
+	to.endPart(keepNot, nil)
 	return true
 }

@@ -75,7 +75,7 @@ func (r *readAhead) join(
 			waiting = append(waiting, read)
 		}
 	}
-	if len(waiting) == 0 {
+	if len(waiting) == 0 || waiting[0].statement.shards != statement.shards {
 		return statement, scan, nil
 	}
 	main := &announcedRead{statement: statement}
@@ -133,7 +133,7 @@ func setMade(reads []*announcedRead) {
 
 // Announce makes reads travel together: see [driver.Announcer].
 func (s *session) Announce(ctx context.Context, reads func(ctx context.Context, tx driver.ReadTx)) {
-	if !s.store.engine.traits().joinsReads || s.ended.Load() {
+	if s.ended.Load() || !s.store.engine.traits().joinsReads && !s.mayNameShards() {
 		return
 	}
 	s.announceTo(func() { reads(ctx, s) })

@@ -41,6 +41,10 @@ type session struct {
 	ahead      readAhead
 	// ended is set once fn has returned.
 	ended atomic.Bool
+	// on is the engine of statements that name the shards of onCompany, or nil; left is set in a View that names none.
+	on        *postgresEngine
+	onCompany uuid.UUID
+	left      bool
 	// owner is the transaction that the session is a part of; nil outside of one. check returns an error if no statement
 	// may run. beforeStatement runs before each statement and sends the pending writes first. fail is called with the
 	// statement's error.
@@ -55,8 +59,22 @@ type session struct {
 func query[R any](
 	ctx context.Context, s *session, name string, scan func(rowSet, *R) error, text string, values ...any,
 ) ([]R, error) {
+	return queryOf(ctx, s, name, companyIn(text, values), scan, text, values...)
+}
+
+// queryOf is query for a statement about a company; the zero id is any number of companies.
+func queryOf[R any](
+	ctx context.Context, s *session, name string, company uuid.UUID, scan func(rowSet, *R) error, text string,
+	values ...any,
+) ([]R, error) {
 	if !s.store.engine.traits().oneNode {
 		return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
+	}
+	if on := s.at(ctx, name, company); on != nil {
+		found, err := fetch(ctx, s, name, scan, build(on, text, values...))
+		if !errors.Is(err, errLeft) {
+			return found, err
+		}
 	}
 	var all []R
 	for _, values := range ofEachCompany(values) {
@@ -100,7 +118,9 @@ func scanInto[R any](records *[]R, scan func(rowSet, *R) error) func(rowSet) err
 func (s *session) read(ctx context.Context, name string, statement *builder, scan func(rowSet) error) error {
 	s.keep(name, statement)
 	if s.announcing {
-		s.ahead.announce(statement)
+		if s.store.engine.traits().joinsReads || statement.shards != nil {
+			s.ahead.announce(statement)
+		}
 		return nil
 	}
 	if changes(statement) {
@@ -130,12 +150,20 @@ func (s *session) keep(name string, statement *builder) {
 
 // readNow is read for a statement that was not announced.
 func (s *session) readNow(ctx context.Context, name string, statement *builder, scan func(rowSet) error) error {
+	var native error
 	read := func(ctx context.Context, statement *builder) error {
+		if s.alone && statement.shards != nil {
+			native = s.on.queryPool(ctx, statement, scan)
+			return native
+		}
 		return s.store.engine.query(ctx, s.conn, statement, scan)
 	}
 	err := s.run(ctx, name, statement, read)
 	if isTransient(err) && s.alone && ctx.Err() == nil {
 		err = s.run(ctx, name, statement, read)
+	}
+	if err != nil && native != nil && s.leave(ctx, native) {
+		return errLeft
 	}
 	return err
 }

@@ -26,8 +26,8 @@ func isOpen(b driver.Batch) bool {
 // Every writer of batches first locks the counter of their tier, which is the one lock on all stock of a tier. If a
 // statement waited for a batch itself, it would read that batch as of then, but its neighbours as of before.
 
-func (tx *transaction) lockTiersOf(tiers set) error {
-	return tx.lock(keyedRows{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
+func (tx *transaction) lockTiersOf(ctx context.Context, tiers set) error {
+	return tx.lock(ctx, keyedRows{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
 }
 
 // LockBatches locks batches.
@@ -41,7 +41,7 @@ func (tx *transaction) LockBatches(
 		r.Position = 0
 		return r
 	})
-	if err := tx.lockTiersOf(newSet("company_id, event_id, tier", tiers,
+	if err := tx.lockTiersOf(ctx, newSet("company_id, event_id, tier", tiers,
 		func(r driver.BatchRef) []any { return []any{r.CompanyID, r.EventID, r.Tier} })); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (tx *transaction) LockStock(
 	if len(queries) == 0 {
 		return nil, nil
 	}
-	if err := tx.lockStock(queries); err != nil {
+	if err := tx.lockStock(ctx, queries); err != nil {
 		return nil, err
 	}
 	return tx.lockedStock(ctx, queries)
@@ -92,7 +92,8 @@ func (tx *transaction) LockStock(
 func (tx *transaction) LockSale(
 	ctx context.Context, queries []driver.StockQuery, wallets []driver.WalletRef,
 ) ([]driver.Batch, []driver.LockedWallet, error) {
-	if !tx.store.engine.traits().joinsReads || len(queries) == 0 || len(wallets) == 0 || len(wallets) > maxRows {
+	joined := tx.engineAt(ctx, "LockStock", stock(queries).soleCompany()).traits().joinsReads
+	if !joined || len(queries) == 0 || len(wallets) == 0 || len(wallets) > maxRows {
 		batches, err := tx.LockStock(ctx, queries)
 		if err != nil {
 			return nil, nil, err
@@ -100,10 +101,10 @@ func (tx *transaction) LockSale(
 		locked, err := tx.LockWallets(ctx, wallets)
 		return batches, locked, err
 	}
-	if err := tx.lockStock(queries); err != nil {
+	if err := tx.lockStock(ctx, queries); err != nil {
 		return nil, nil, err
 	}
-	if err := tx.lock(walletRows(wallets)); err != nil {
+	if err := tx.lock(ctx, walletRows(wallets)); err != nil {
 		return nil, nil, err
 	}
 	tx.Announce(ctx, func(ctx context.Context, _ driver.ReadTx) { _, _ = tx.lockedWallets(ctx, wallets, false) })
@@ -119,11 +120,11 @@ func (tx *transaction) LockSale(
 }
 
 // lockStock locks the tiers of the queries.
-func (tx *transaction) lockStock(queries []driver.StockQuery) error {
+func (tx *transaction) lockStock(ctx context.Context, queries []driver.StockQuery) error {
 	tiers := lastChanges(queries, func(q driver.StockQuery) driver.StockQuery {
 		return stockKey(q.CompanyID, q.EventID, q.Tier, 0)
 	})
-	return tx.lockTiersOf(newSet("company_id, event_id, tier", tiers,
+	return tx.lockTiersOf(ctx, newSet("company_id, event_id, tier", tiers,
 		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} }))
 }
 

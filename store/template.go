@@ -37,6 +37,7 @@ type literals struct {
 type part struct {
 	text, literals int // its end in the text, and in the ends of the literals
 	prepare        keeping
+	shards         *companyShards // the statement names these
 }
 
 // keeping is whether a connection keeps a statement prepared.
@@ -87,9 +88,9 @@ func (b *builder) append(other *builder) {
 	b.text = append(b.text, other.text...)
 }
 
-// endPart ends a statement of a message.
-func (b *builder) endPart(prepare keeping) {
-	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), prepare})
+// endPart ends a statement of a message. It names the shards if any are given.
+func (b *builder) endPart(prepare keeping, shards *companyShards) {
+	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), prepare, shards})
 }
 
 // kept returns whether a connection keeps the statement prepared. One with its values in the text is never kept.
@@ -109,7 +110,7 @@ func (b *builder) size() int { return len(b.text) + len(b.literals.text) }
 func (b *builder) appendMessage(to []byte, name func(template []byte, hot bool) (name string, fresh bool)) []byte {
 	parts := b.parts
 	if parts == nil {
-		parts = []part{{len(b.text), len(b.literals.ends), b.prepare}}
+		parts = []part{{len(b.text), len(b.literals.ends), b.prepare, b.shards}}
 	}
 	var from part
 	for i, one := range parts {
@@ -117,6 +118,9 @@ func (b *builder) appendMessage(to []byte, name func(template []byte, hot bool) 
 			to = append(to, ";\n"...)
 		}
 		template := b.text[from.text:one.text]
+		if one.shards != nil {
+			template = one.shards.rename(template)
+		}
 		prepared, fresh := "", false
 		if one.prepare != keepNot && b.template && name != nil {
 			prepared, fresh = name(template, one.prepare == keepAlways)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing/driver"
 )
 
@@ -94,7 +96,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 // run runs fn once.
 func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) (err error) {
 	tx.begun, tx.openTx, tx.pending, tx.returnsRows, tx.failure = false, nil, builder{}, false, nil
-	tx.ahead = readAhead{}
+	tx.ahead, tx.on, tx.onCompany = readAhead{}, nil, uuid.Nil
 	committed := false
 	defer func() {
 		if tx.openTx == nil {
@@ -131,7 +133,7 @@ func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx 
 		commit = builder{}
 	}
 	commit.add(tx.openTx.commit)
-	commit.endPart(keepNot)
+	commit.endPart(keepNot, nil)
 	err = tx.end(ctx, "commit", &commit)
 	committed = err == nil
 	if _, lost := errors.AsType[*lostError](err); lost && len(tx.claimed) == 0 && !tx.openTx.isSavepoint {
@@ -188,15 +190,9 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 	if len(inFlight) > 0 && !slices.Contains(inFlight, false) {
 		return inFlight, nil
 	}
-	if in.Reads != nil && tx.store.engine.traits().joinsReads {
-		tx.announceTo(func() { in.Reads(ctx, tx) })
-	}
 	var elsewhere []bool
-	err := tx.store.observe(ctx, "begin", func() error {
-		var err error
-		if tx.openTx, elsewhere, err = tx.store.engine.begin(ctx, in, tx.ahead.reads); err == nil {
-			tx.conn = tx.openTx.conn
-		}
+	err := tx.store.observe(ctx, "begin", func() (err error) {
+		elsewhere, err = tx.open(ctx, in)
 		return err
 	})
 	if err != nil {
@@ -213,6 +209,34 @@ func (tx *transaction) Begin(ctx context.Context, in driver.BeginOptions) ([]boo
 		inFlight[i] = inFlight[i] || taken
 	}
 	return inFlight, nil
+}
+
+// open begins the transaction: on the shards of its company, if it has one whose shards are known.
+func (tx *transaction) open(ctx context.Context, in driver.BeginOptions) (inFlight []bool, err error) {
+	if e, ok := tx.store.engine.(*postgresEngine); ok {
+		company := soleCompany(in)
+		if on := e.onShards(ctx, company); on != nil {
+			tx.on, tx.onCompany = on, company
+			inFlight, err = tx.openOn(ctx, on, in)
+			if err == nil || !e.direct.leave(ctx, on, err) {
+				return inFlight, err
+			}
+			tx.on, tx.onCompany, tx.ahead = nil, uuid.Nil, readAhead{}
+		}
+	}
+	return tx.openOn(ctx, tx.store.engine, in)
+}
+
+func (tx *transaction) openOn(
+	ctx context.Context, engine engine, in driver.BeginOptions,
+) (inFlight []bool, err error) {
+	if in.Reads != nil && engine.traits().joinsReads {
+		tx.announceTo(func() { in.Reads(ctx, tx) })
+	}
+	if tx.openTx, inFlight, err = engine.begin(ctx, in, tx.ahead.reads); err == nil {
+		tx.conn = tx.openTx.conn
+	}
+	return inFlight, err
 }
 
 // check returns an error if no statement may run any more.
@@ -244,7 +268,7 @@ func (tx *transaction) beforeStatement(ctx context.Context, statement *builder) 
 	}
 	if len(tx.pending.text) > 0 {
 		tx.pending.append(statement)
-		tx.pending.endPart(statement.kept())
+		tx.pending.endPart(statement.kept(), statement.shards)
 		*statement, tx.pending = tx.pending, builder{}
 	}
 	return ctx, nil
@@ -276,12 +300,12 @@ func (tx *transaction) fail(err error) {
 
 // exec runs a statement that writes, at once or with the pending writes.
 func (tx *transaction) exec(ctx context.Context, name, text string, values ...any) error {
-	return tx.send(ctx, name, anyNumber, build(tx.store.engine, text, values...))
+	return tx.send(ctx, name, anyNumber, build(tx.engineAt(ctx, name, companyIn(text, values)), text, values...))
 }
 
 // updateOne runs a statement that changes one row, which must exist.
 func (tx *transaction) updateOne(ctx context.Context, name, text string, values ...any) error {
-	return tx.send(ctx, name, 1, build(tx.store.engine, text, values...))
+	return tx.send(ctx, name, 1, build(tx.engineAt(ctx, name, companyIn(text, values)), text, values...))
 }
 
 // insert inserts rows.
@@ -291,21 +315,23 @@ func (tx *transaction) insert(ctx context.Context, name, table string, rows set)
 
 // put inserts rows. The clause end says what happens to rows that exist already.
 func (tx *transaction) put(ctx context.Context, name, table string, rows set, end string) error {
-	statement := build(tx.store.engine, "")
-	tx.store.engine.appendInsert(statement, table, rows)
+	engine := tx.engineAt(ctx, name, rows.soleCompany())
+	statement := build(engine, "")
+	engine.appendInsert(statement, table, rows)
 	statement.add(end)
 	return tx.send(ctx, name, anyNumber, statement)
 }
 
 // update changes the rows that the first columns of the set identify, all of which must exist.
 func (tx *transaction) update(ctx context.Context, name, table string, keys int, rows set) error {
-	statement := build(tx.store.engine, "")
-	tx.store.engine.appendUpdate(statement, table, keys, rows)
+	engine := tx.engineAt(ctx, name, rows.soleCompany())
+	statement := build(engine, "")
+	engine.appendUpdate(statement, table, keys, rows)
 	return tx.send(ctx, name, len(rows.rows), statement)
 }
 
 // lock locks rows against other writers, if the engine has row locks.
-func (tx *transaction) lock(rows keyedRows) error {
+func (tx *transaction) lock(ctx context.Context, rows keyedRows) error {
 	if tx.ended.Load() {
 		return errEnded
 	}
@@ -315,16 +341,17 @@ func (tx *transaction) lock(rows keyedRows) error {
 	table, _, _ := strings.Cut(rows.table, " ")
 	tx.ahead.forget()
 	each := []fragment{rows}
-	if tx.store.engine.traits().oneNode {
+	engine := tx.engineAt(ctx, "Lock", rows.soleCompany())
+	if engine.traits().oneNode {
 		each = rows.ofEach()
 	}
 	for _, rows := range each {
-		statement := build(tx.store.engine, "SELECT 1 FROM ?", rows)
+		statement := build(engine, "SELECT 1 FROM ?", rows)
 		if statement.err != nil {
 			tx.fail(statement.err)
 			return statement.err
 		}
-		if silent := tx.store.engine.appendLock(&tx.pending, table, statement); !silent {
+		if silent := engine.appendLock(&tx.pending, table, statement); !silent {
 			tx.returnsRows = true
 		}
 	}
@@ -351,6 +378,9 @@ func (tx *transaction) send(ctx context.Context, name string, records int, state
 	}
 	ctx = context.WithoutCancel(ctx)
 	engine := tx.store.engine
+	if statement.shards != nil {
+		engine = tx.on
+	}
 	tx.ahead.forget()
 	statement.prepare = keepingOf(name)
 	if engine.traits().batchesWrites {

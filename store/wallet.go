@@ -188,12 +188,13 @@ func (tx *transaction) LockWallets(
 ) ([]driver.LockedWallet, error) {
 	return findByRefs(refs, lockedRef,
 		func(refs []driver.WalletRef) ([]driver.LockedWallet, error) {
-			if tx.store.engine.traits().locksBeside {
+			company := soleCompanyOf(refs, func(r driver.WalletRef) uuid.UUID { return r.CompanyID })
+			if tx.engineAt(ctx, "LockWallets", company).traits().locksBeside {
 				found, err := tx.lockedWallets(ctx, refs, true)
 				if err != nil || !slices.ContainsFunc(found, aged) {
 					return found, err
 				}
-			} else if err := tx.lock(walletRows(refs)); err != nil {
+			} else if err := tx.lock(ctx, walletRows(refs)); err != nil {
 				return nil, err
 			}
 			return tx.lockedWallets(ctx, refs, false)

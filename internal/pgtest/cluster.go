@@ -20,6 +20,9 @@ const clusterEnvironment = "TICKETING_TEST_CITUS"
 // made on every node, with the extension, and is a cluster of its own. Servers of [Start] are never part of it.
 func OnCluster() bool { return os.Getenv(clusterEnvironment) != "" }
 
+// DirectNodes reports whether TICKETING_TEST_GATES is "nodes": on a cluster, stores then connect to every node.
+func DirectNodes() bool { return OnCluster() && os.Getenv("TICKETING_TEST_GATES") == "nodes" }
+
 // worker is a node of a cluster other than the coordinator.
 type worker struct {
 	host  string

@@ -253,6 +253,11 @@ func Open(tb testing.TB, dsn string, cfg *store.Config) *store.Store {
 	if cfg == nil {
 		cfg = &store.Config{Connections: connections}
 	}
+	if pgtest.DirectNodes() && !cfg.RowGates {
+		direct := *cfg
+		direct.DirectNodes = true
+		cfg = &direct
+	}
 	// A test created by a property has ended its context before its clean-up.
 	s, err := store.Open(context.WithoutCancel(tb.Context()), dsn, cfg)
 	if err != nil {
