@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
@@ -337,7 +338,7 @@ func audited(
 func TestKeyInFlightInTheHostsTransaction(t *testing.T) {
 	t.Parallel()
 	onHosts(t, func(t *testing.T, h *host) {
-		if h.kind.SQLite() || h.kind.Name == "row gates" {
+		if h.kind.SQLite() || h.kind.Name == "row gates" || pgtest.DirectNodes() {
 			waitsForTheHost(t, h)
 			return
 		}

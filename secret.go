@@ -21,6 +21,9 @@ type secretCheck struct {
 	run    *secretRun // the check that is under way, or nil; guarded by mu
 }
 
+// errCheckEnded is the result of a check that did not return, as in a panic.
+var errCheckEnded = errors.New("ticketing: the check of the secret keys did not end")
+
 // secretRun is one check. Calls that come while it runs share its result. err is set before done is closed.
 type secretRun struct {
 	done chan struct{}
@@ -48,7 +51,7 @@ func (c *secretCheck) check(ctx context.Context, s *Service) error {
 		c.mu.Lock()
 		run, leads := c.run, c.run == nil
 		if leads {
-			run = &secretRun{done: make(chan struct{}), err: errPanicked}
+			run = &secretRun{done: make(chan struct{}), err: errCheckEnded}
 			c.run = run
 		}
 		c.mu.Unlock()

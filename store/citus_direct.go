@@ -23,9 +23,10 @@ import (
 
 // Every node of a cluster with a current catalogue runs every statement. The node that has the company runs it with one
 // plan and without a message to another node. With [Config.DirectNodes] the store begins the transactions of a company
-// there, and its builders read there. A wrong choice of the node changes no result, since that node passes the
-// statement on: after a move of a shard it costs time, and reads outside of a transaction lack their settings on the
-// other node. The gates and claims are locks of rows and of the company's node, so they meet wherever they are taken.
+// there, and its builders read there. For a statement on distributed tables a wrong choice of the node changes no
+// result, since that node passes it on: after a move of a shard it costs time, and reads outside of a transaction lack
+// their settings on the other node. Statements on shards are checked: see companyShards. The gates and claims are locks
+// of rows and of the company's node, so they meet wherever they are taken.
 
 const (
 	// locationsAge is how often the locations of shards are read.
@@ -50,10 +51,12 @@ type directNodes struct {
 	nodes  map[string]*directNode // by address
 	// hashes are those by which companies are distributed. They never change.
 	hashes map[uuid.UUID]int64
-	// shards are those of all nodes, by their hashes, and companies has the shards of all tables by those of the companies.
+	// shards are those of all nodes, by their hashes. companies has the shards that have the rows of a company, by the
+	// shard of ticketing_companies.
 	shards    []shardLocation
 	companies map[int64]*companyShards
 	read    time.Time // when they were last read
+	named   time.Time // when the names were last read
 	reading bool
 }
 
@@ -169,7 +172,7 @@ func (d *directNodes) placeOf(
 func (d *directNodes) readLocations(ctx context.Context, e *postgresEngine, company uuid.UUID) {
 	hash, shards, err := e.readShardLocations(ctx, company)
 	var companies map[int64]*companyShards
-	if err == nil && !d.hasNames(shards) {
+	if err == nil && d.lacksNames(shards) {
 		if found, unread := e.readShardNames(ctx); unread == nil { // Without names, statements name the tables.
 			companies = found
 		}
@@ -177,11 +180,17 @@ func (d *directNodes) readLocations(ctx context.Context, e *postgresEngine, comp
 	_ = closePools(d.learn(company, hash, shards, companies, err)) // What runs on them ends first.
 }
 
-// hasNames reports whether the names of all these shards are known.
-func (d *directNodes) hasNames(shards []shardLocation) bool {
+// lacksNames reports whether the names of some of these shards are to be read. Those that were not found are not read
+// again at once.
+func (d *directNodes) lacksNames(shards []shardLocation) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !slices.ContainsFunc(shards, func(s shardLocation) bool { return d.companies[s.shard] == nil })
+	if time.Since(d.named) < d.age ||
+		!slices.ContainsFunc(shards, func(s shardLocation) bool { return d.companies[s.shard] == nil }) {
+		return false
+	}
+	d.named = time.Now()
+	return true
 }
 
 // shardsAt returns the shards at a location.
@@ -191,14 +200,18 @@ func (d *directNodes) shardsAt(at shardLocation) *companyShards {
 	return d.companies[at.shard]
 }
 
-// outdate makes the next caller read the locations.
-func (d *directNodes) outdate() {
+// expireLocations makes the next caller read the locations, and the names of the shards if these are outdated.
+func (d *directNodes) expireLocations(names bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.read = time.Time{}
+	if names {
+		d.companies, d.named = nil, time.Time{}
+	}
 }
 
-// locate returns the location of a company. read is set for the caller who is to read the locations: one at a time, but everybody who has an unknown company.
+// locate returns the location of a company. read is set for the caller who is to read the locations: one at a time, but
+// everybody who has an unknown company.
 func (d *directNodes) locate(company uuid.UUID) (at shardLocation, known, read bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -340,8 +353,8 @@ func (e *postgresEngine) probe(ctx context.Context, node *directNode, group int6
 	return err
 }
 
-// readShardLocations reads the hash of a company, and all shards by their hashes. Those of other nodes without a current
-// catalogue are left out.
+// readShardLocations reads the hash of a company, and all shards by their hashes. Those of other nodes without a
+// current catalogue are left out.
 func (e *postgresEngine) readShardLocations(
 	ctx context.Context, company uuid.UUID,
 ) (hash int64, shards []shardLocation, err error) {
@@ -384,7 +397,8 @@ func soleCompany(in driver.BeginOptions) uuid.UUID {
 	return companies[0]
 }
 
-// companyIn returns the company of a query, or the zero id if it finds none or several.
+// companyIn returns the company of a query, or the zero id if it finds none or several. It decides on which node a
+// query runs, and for those of namesShards also which shards it names.
 func companyIn(text string, values []any) uuid.UUID {
 	for i, value := range values {
 		switch of := value.(type) {
@@ -403,21 +417,17 @@ func companyIn(text string, values []any) uuid.UUID {
 }
 
 // soleCompany returns the company of all rows, or the zero id if they have several or none.
-func (s set) soleCompany() (company uuid.UUID) {
+func (s set) soleCompany() uuid.UUID {
 	column := slices.IndexFunc(s.columns, func(name string) bool {
 		return name == "company_id" || strings.HasSuffix(name, ".company_id")
 	})
 	if column < 0 {
 		return uuid.Nil
 	}
-	for _, row := range s.rows {
+	return soleCompanyOf(s.rows, func(row []any) uuid.UUID {
 		of, _ := row[column].(uuid.UUID)
-		if company != uuid.Nil && of != company {
-			return uuid.Nil
-		}
-		company = of
-	}
-	return company
+		return of
+	})
 }
 
 func (a inRows) soleCompany() uuid.UUID { return set(a).soleCompany() }

@@ -191,6 +191,7 @@ func TestCompanyOfARead(t *testing.T) {
 		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id", one)}, one},
 		{"SELECT 1 FROM t WHERE ?", []any{rows("k.company_id", one, one)}, one},
 		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id", one, two)}, uuid.Nil},
+		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id", uuid.Nil, one)}, uuid.Nil},
 		{"SELECT 1 FROM t WHERE ?", []any{rows("id", one)}, uuid.Nil},
 		{"SELECT 1 FROM t WHERE ?", []any{rows("company_id")}, uuid.Nil},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -47,11 +48,20 @@ func twoNodes(t *testing.T) (coordinator, worker *store.Store) {
 }
 
 // TestClusterClaimsMeetAcrossNodes checks that a key that is in flight on one node is refused on another at once, while
-// the first holds the company, and is free afterwards. A key of another company is not refused.
+// the first holds the company, and is free afterwards, and that nobody else takes the company meanwhile. A key of
+// another company is not refused. It holds also with stores that connect to each company's node.
 func TestClusterClaimsMeetAcrossNodes(t *testing.T) {
 	t.Parallel()
-	coordinator, worker := twoNodes(t)
-	for _, order := range [][2]*store.Store{{coordinator, worker}, {worker, coordinator}} {
+	pgtest.NeedCluster(t)
+	dsn := testdb.DSN(t)
+	coordinator := testdb.Open(t, dsn, &store.Config{RowGates: true, Connections: 4})
+	worker := testdb.Open(t, testdb.WorkerDSN(t, dsn), &store.Config{RowGates: true, Connections: 4})
+	direct := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
+	onShards := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
+	for _, order := range [][2]*store.Store{
+		{coordinator, worker}, {worker, coordinator}, {coordinator, direct}, {direct, coordinator}, {worker, direct},
+		{direct, worker}, {direct, onShards},
+	} {
 		is := is.New(t)
 		company, other := uuid.New(), uuid.New()
 		for _, id := range []uuid.UUID{company, other} {
@@ -80,6 +90,16 @@ func TestClusterClaimsMeetAcrossNodes(t *testing.T) {
 				return err
 			}))
 			begin(order[1], other, func(inFlight []bool) { is.Equal(inFlight, []bool{false}) })
+			for _, gates := range []driver.BeginOptions{
+				{Exclusive: []uuid.UUID{company}}, {Shared: []uuid.UUID{company}},
+			} {
+				gates.LockTimeout = 50 * time.Millisecond
+				err := order[1].Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					_, err := tx.Begin(ctx, gates)
+					return err
+				})
+				is.True(errors.Is(err, driver.ErrBusy))
+			}
 		})
 		begin(order[1], company, func(inFlight []bool) { is.Equal(inFlight, []bool{false}) })
 	}

@@ -371,7 +371,7 @@ func askPresentNodes[R any](
 	ctx context.Context, s *session, name string, ask func(q *nodeQuery), scan func(rowSet, *R) error,
 ) (found []R, missing int, asked bool, err error) {
 	e, ok := s.store.engine.(*postgresEngine)
-	if !ok || !e.distributed || s.conn != bun.IConn(e.db) || !s.alone {
+	if !ok || !e.distributed || s.conn != bun.IConn(e.db) || !s.alone || s.announcing {
 		return nil, 0, false, nil
 	}
 	if s.ended.Load() {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,8 +14,8 @@ import (
 )
 
 // A node of a cluster plans a statement on a distributed table twice: as that of a cluster, and then as that of the
-// shard. It keeps neither plan of most statements. With [Config.DirectNodes] the frequent statements of one company name
-// its shards instead. They are those of one PostgreSQL, in their messages, their plans and what they cost.
+// shard. It keeps neither plan of most statements. With [Config.DirectNodes] the frequent statements of one company
+// name its shards instead. They are those of one PostgreSQL, in their messages, their plans and what they cost.
 //
 // What makes that right is that the shards are where the catalogue says, for as long as they are used:
 //
@@ -79,8 +81,8 @@ func namesShards(name string) bool {
 	return isHot(name)
 }
 
-// errLeft is the error of a read of a View that named shards which are not on their node any more. It is made again.
-var errLeft = errors.New("ticketing/store: the company is not on the node that was asked")
+// errMoved is the error of a read of a View that named shards which are not on their node any more. It is made again.
+var errMoved = errors.New("ticketing/store: the company is not on the node that was asked")
 
 // onShards returns an engine whose statements name the shards of a company. It returns nil if these are not known, or
 // their node cannot be used.
@@ -96,42 +98,50 @@ func (e *postgresEngine) onShards(ctx context.Context, company uuid.UUID) *postg
 	if node != nil {
 		on = *e.near(node)
 	}
-	on.direct, on.isNode, on.distributed, on.shards, on.node, on.shapes = nil, true, false, shards, node, &e.direct.shapes
+	on.direct, on.isNode, on.distributed = nil, true, false
+	on.shards, on.node, on.shapes = shards, node, &e.direct.shapes
 	return &on
 }
 
-// leave is called with the driver's error of the first message to an engine of onShards. It reports whether the same may
-// be tried the other way, since the shards are not there. The locations are then read again, and a node that cannot be
-// connected to is left alone.
-func (d *directNodes) leave(ctx context.Context, on *postgresEngine, err error) bool {
+// moved is called with the driver's error of the first message to an engine of onShards. It reports whether the same
+// may be tried the other way, since the shards are not there. The locations are then read again, and a node that cannot
+// be connected to is left alone.
+func (d *directNodes) moved(ctx context.Context, on *postgresEngine, err error) bool {
 	switch _, unreached := errors.AsType[*connectError](err); {
 	case unreached && on.node != nil && ctx.Err() == nil:
 		d.lose(ctx, on.node, on.classify(err))
 		return true
-	case stateIs(err, divisionByZero, undefinedTable):
-		d.outdate()
+	case stateIs(err, divisionByZero, undefinedTable, "25006", "42501"):
+		// Or a server that may only read, or a role without UPDATE on the table of companies.
+		d.expireLocations(stateIs(err, undefinedTable))
 		return true
 	}
-	return false
+	return err.Error() == poolClosed
 }
 
-const divisionByZero = "22012"
+const (
+	divisionByZero = "22012"
+	// poolClosed is the error of a pool that was closed because its node has no shards any more.
+	poolClosed = "sql: database is closed"
+)
 
-// appendHere adds the statement that fails, by a division by zero, if the shards are not on the node, or also elsewhere.
+// appendHere adds the statement that fails, by a division by zero, if the shards are not on the node, or also
+// elsewhere, or if Citus would reach them by a connection of its own, which would not see what the transaction wrote.
 func (e *postgresEngine) appendHere(to *builder) {
-	e.appendSilent(to, `(SELECT 1 / CASE WHEN count(*) = 1
+	e.appendSilent(to, `(SELECT 1 / CASE WHEN count(*) = 1 AND current_setting('citus.enable_local_execution') = 'on'
 			AND min(p.groupid) = (SELECT groupid FROM pg_catalog.pg_dist_local_group) THEN 1 ELSE 0 END
 		FROM pg_catalog.pg_dist_placement p WHERE p.shardid = ? AND p.shardstate = 1) < 0`, e.shards.id)
 }
 
 // lockShards returns the statements that keep the shards of a company where they are, and then take the locks: the
 // claims, and the row of the company in place of its gate. If all claims are in flight it waits for no row, since the
-// calls that have the claims may hold it. None returns rows, as in lockMessage.
+// calls that have the claims may hold it; it may wait for a move of the shards, though. None returns rows, as in
+// lockMessage.
 func (e *postgresEngine) lockShards(in driver.BeginOptions, after string) (message *builder, returnsClaims bool) {
 	company := soleCompany(in)
 	message = build(e, "")
 	message.add("UPDATE "+anchor+" SET status = status WHERE id = ? AND status = ''", company)
-	message.endPart(keepNot, nil) // Prepared, it would be planned anew each time in Citus 13, and never freed.
+	message.endPart(keepNot, nil) // Citus 13 plans a prepared one at each EXECUTE, and keeps all plans.
 	e.appendHere(message)
 	gate := "(SELECT count(1) FROM (SELECT 1 FROM " + anchor + " WHERE id = ?" + rowLock + ") AS locked) < 0"
 	if returnsClaims = len(in.Keys) > 0; returnsClaims {
@@ -146,17 +156,17 @@ func (e *postgresEngine) lockShards(in driver.BeginOptions, after string) (messa
 	return message, returnsClaims
 }
 
-// at returns the engine for a statement about a company, and nil if that is the store's own. A View names the shards of
-// the first company that a frequent statement is about.
-func (s *session) at(ctx context.Context, name string, company uuid.UUID) *postgresEngine {
+// shardEngine returns the engine for a statement about a company, and nil if that is the store's own. A View names the
+// shards of the first company that a frequent statement is about.
+func (s *session) shardEngine(ctx context.Context, name string, company uuid.UUID) *postgresEngine {
 	if company == uuid.Nil || !namesShards(name) {
 		return nil
 	}
-	if e, direct := s.store.engine.(*postgresEngine); direct && s.alone && s.on == nil && !s.left {
+	if e, direct := s.store.engine.(*postgresEngine); direct && s.alone && s.on == nil && !s.noShards {
 		if s.on = e.onShards(ctx, company); s.on != nil {
 			s.onCompany = company
 		} else {
-			s.left = true
+			s.noShards = true
 		}
 	}
 	if s.onCompany != company {
@@ -165,29 +175,37 @@ func (s *session) at(ctx context.Context, name string, company uuid.UUID) *postg
 	return s.on
 }
 
-// engineAt is at, or the store's own engine.
+// companyIn returns the company of a query where its statement may name shards, and else the zero id.
+func (s *session) companyIn(text string, values []any) uuid.UUID {
+	if !s.mayNameShards() {
+		return uuid.Nil
+	}
+	return companyIn(text, values)
+}
+
+// engineAt is shardEngine, or the store's own engine.
 func (s *session) engineAt(ctx context.Context, name string, company uuid.UUID) engine {
-	if on := s.at(ctx, name, company); on != nil {
+	if on := s.shardEngine(ctx, name, company); on != nil {
 		return on
 	}
 	return s.store.engine
 }
 
-// leave is called with the driver's error of a statement of a View that named shards. It reports whether the statement
+// moved is called with the driver's error of a statement of a View that named shards. It reports whether the statement
 // may be made on the distributed tables, as all further ones are.
-func (s *session) leave(ctx context.Context, err error) bool {
-	if e := s.store.engine.(*postgresEngine); !e.direct.leave(ctx, s.on, err) {
+func (s *session) moved(ctx context.Context, err error) bool {
+	if e := s.store.engine.(*postgresEngine); !e.direct.moved(ctx, s.on, err) {
 		return false
 	}
-	s.on, s.onCompany, s.left = nil, uuid.Nil, true
+	s.on, s.onCompany, s.noShards = nil, uuid.Nil, true
 	s.ahead.forget()
 	return true
 }
 
-// again runs a read of a View, and once more if the shards that it named are not on their node.
-func again[R any](ctx context.Context, s *session, read func() (R, error)) (R, error) {
+// retryMoved runs a read of a View, and once more if the shards that it named are not on their node.
+func retryMoved[R any](ctx context.Context, s *session, read func() (R, error)) (R, error) {
 	found, err := read()
-	if errors.Is(err, errLeft) {
+	if errors.Is(err, errMoved) {
 		return read()
 	}
 	return found, err
@@ -247,11 +265,29 @@ func (e *postgresEngine) readShardNames(ctx context.Context) (map[int64]*company
 			all[id].names[table] = shard
 			return nil
 		}))
+	// A table that is not distributed with the others has no shard beside theirs.
+	maps.DeleteFunc(all, func(_ int64, shards *companyShards) bool {
+		return slices.ContainsFunc(placements(), func(p placement) bool {
+			return (p.column == "company_id" || p.table == anchor) && shards.names[p.table] == ""
+		})
+	})
 	return all, err
+}
+
+// reachNodes adds the settings for other nodes before the first statement of a transaction on shards that may reach
+// some.
+func (tx *transaction) reachNodes(statement *builder) {
+	if tx.on == nil || tx.reaches || statement.shards != nil {
+		return
+	}
+	tx.reaches = true
+	e := tx.store.engine.(*postgresEngine)
+	tx.pending.add(strings.TrimSuffix(e.onNodes(e.limits(e.statement, tx.patience)), "; "))
+	tx.pending.endPart(keepNot, nil)
 }
 
 // mayNameShards reports whether some statements of the session name shards.
 func (s *session) mayNameShards() bool {
 	e, ok := s.store.engine.(*postgresEngine)
-	return ok && e.direct != nil && (s.on != nil || s.alone && !s.left)
+	return ok && e.direct != nil && (s.on != nil || s.alone && !s.noShards)
 }

@@ -50,7 +50,8 @@ func scanCompany(row rowSet, c *driver.Company) error {
 func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]driver.Company, error) {
 	return findByRefs(companies, func(c driver.Company) uuid.UUID { return c.ID },
 		func(companies []uuid.UUID) ([]driver.Company, error) {
-			return queryOf(ctx, s, "Companies", soleCompanyOf(companies, func(id uuid.UUID) uuid.UUID { return id }), scanCompany,
+			company := soleCompanyOf(companies, func(id uuid.UUID) uuid.UUID { return id })
+			return queryOf(ctx, s, "Companies", company, scanCompany,
 				"SELECT "+companyColumns+" FROM ticketing_companies WHERE ?", inIDs("id", companies))
 		})
 }

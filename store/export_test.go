@@ -18,6 +18,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/schema"
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/ledger"
@@ -276,6 +277,31 @@ const ByIndex = byIndex
 func LockStatement(in driver.BeginOptions) string {
 	text, _ := (&postgresEngine{}).lockStatement(in)
 	return text
+}
+
+// ShardTexts returns a function that writes an UPDATE of orders and an INSERT of them as statements that name shards,
+// with their values, and one that returns how many different texts it had to prepare by then.
+func ShardTexts() (write func(rows [][]any) string, prepared func() int) {
+	e := &postgresEngine{
+		gen: schema.NewQueryGen(pgdialect.New()), multiResult: true,
+		shards: &companyShards{names: map[string]string{"ticketing_orders": "ticketing_orders_7"}}, shapes: &shapes{},
+	}
+	names := make(map[string]bool)
+	return func(rows [][]any) string {
+		of := set{columns: []string{"company_id", "id", "event_id", "buyer_email", "gross"}, rows: rows}
+		to := build(e, "")
+		for _, add := range []func(){
+			func() { e.appendUpdate(to, "ticketing_orders", 2, of) }, func() { e.appendInsert(to, "ticketing_orders", of) },
+		} {
+			add()
+			to.endPart(keepAlways, to.shards)
+		}
+		to.appendMessage(nil, func(template []byte, _ bool) (string, bool) {
+			names[string(template)] = true
+			return "name", false
+		})
+		return string(to.appendMessage(nil, nil))
+	}, func() int { return len(names) }
 }
 
 // Pauses returns the functions that begin a pause of prepared statements, and that report whether there is none.

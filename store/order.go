@@ -25,7 +25,7 @@ func scanOrder(row rowSet, o *driver.Order) error {
 // Orders finds orders by their ids.
 func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
 	return findByRefs(refs, orderRef, func(refs []driver.OrderRef) ([]driver.Order, error) {
-		return again(ctx, s, func() ([]driver.Order, error) {
+		return retryMoved(ctx, s, func() ([]driver.Order, error) {
 			return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(ctx, refs))
 		})
 	})
@@ -74,7 +74,10 @@ func (s *session) ListOrdersWithLines(
 func (s *session) withLines(
 	ctx context.Context, name string, ordersOf func() *builder, read func() ([]driver.Order, error),
 ) ([]driver.Order, []driver.Admission, error) {
-	of := ordersOf()
+	var of *builder
+	if s.mayNameShards() || s.store.engine.traits().joinsReads {
+		of = ordersOf()
+	}
 	if of != nil && !of.engine.traits().joinsReads {
 		of = nil
 	}
@@ -128,7 +131,7 @@ func (s *session) ListOrders(
 	if ask.Indexed {
 		return s.indexedOrders(ctx, ask)
 	}
-	return again(ctx, s, func() ([]driver.Order, error) {
+	return retryMoved(ctx, s, func() ([]driver.Order, error) {
 		return fetch(ctx, s, "ListOrders", scanOrder, s.orderList(ctx, ask))
 	})
 }

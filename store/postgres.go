@@ -59,7 +59,8 @@ type postgresEngine struct {
 	// isNode is set if the engine is connected to the node that has the company of its statements. It is for reads outside
 	// of a transaction: a transaction sends its settings to other nodes as well, since it may use them.
 	isNode bool
-	// shards are what statements name in place of the tables, see onShards, and node is where they are; nil: on that of db.
+	// shards are what statements name in place of the tables, see onShards. node is where they are, or nil for the node of
+	// db.
 	shards *companyShards
 	node   *directNode
 	// shapes are those of the statements that name shards, or nil.
@@ -80,9 +81,6 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	}
 	if !cfg.NoPrepare {
 		connector.preparing = &preparing{log: cfg.Logger, most: maxStatements}
-		if cfg.DirectNodes {
-			connector.preparing.most = maxShardStatements
-		}
 	}
 	warnUnverified(ctx, connector, cfg)
 	pool := newPool(connector, cfg)
@@ -90,6 +88,9 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	e.own, e.share, e.preparing = true, newConnectionShare(cfg.Connections), connector.preparing
 	err = e.checkServer(ctx)
 	if err == nil && e.distributed && cfg.DirectNodes {
+		if e.preparing != nil {
+			e.preparing.most = maxShardStatements
+		}
 		e.direct, err = newDirectNodes(ctx, dsn, cfg, e.preparing)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -139,10 +140,12 @@ func (e *postgresEngine) tryBegin(
 		ask = func(conn bun.IConn) ([]bool, error) { return e.ask(ctx, conn, begin+locks+after, true, len(in.Keys)) }
 	}
 	retried := false
+	var lost error
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, patience)
 		if err != nil {
-			return pooledConn{}, nil, err
+			// The transaction of a lost connection may have the claims: nobody may begin another one elsewhere.
+			return pooledConn{}, nil, cmp.Or(lost, err)
 		}
 		inFlight, err := ask(conn)
 		if err == nil && retried && slices.Contains(inFlight, true) {
@@ -155,6 +158,7 @@ func (e *postgresEngine) tryBegin(
 		if _, retried = errors.AsType[*lostError](e.classify(err)); tries <= 0 || !retried {
 			return pooledConn{}, nil, err
 		}
+		lost = err
 	}
 }
 

@@ -38,7 +38,7 @@ func isHot(name string) bool {
 
 const (
 	// maxStatements is how many statements a connection keeps, and maxShardStatements how many one to a node of a cluster
-	// keeps, where each company's shard has its own. The last reservedStatements are for those that isHot reports. One
+	// keeps, where each shard has its own. The last reservedStatements are for those that isHot reports. One
 	// takes PostgreSQL some 50 KB.
 	maxStatements, maxShardStatements, reservedStatements = 240, 960, 80
 	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice

@@ -41,10 +41,10 @@ type session struct {
 	ahead      readAhead
 	// ended is set once fn has returned.
 	ended atomic.Bool
-	// on is the engine of statements that name the shards of onCompany, or nil; left is set in a View that names none.
+	// on is the engine of statements that name the shards of onCompany, or nil. noShards is set in a View that names none.
 	on        *postgresEngine
 	onCompany uuid.UUID
-	left      bool
+	noShards  bool
 	// owner is the transaction that the session is a part of; nil outside of one. check returns an error if no statement
 	// may run. beforeStatement runs before each statement and sends the pending writes first. fail is called with the
 	// statement's error.
@@ -59,7 +59,7 @@ type session struct {
 func query[R any](
 	ctx context.Context, s *session, name string, scan func(rowSet, *R) error, text string, values ...any,
 ) ([]R, error) {
-	return queryOf(ctx, s, name, companyIn(text, values), scan, text, values...)
+	return queryOf(ctx, s, name, s.companyIn(text, values), scan, text, values...)
 }
 
 // queryOf is query for a statement about a company; the zero id is any number of companies.
@@ -70,9 +70,9 @@ func queryOf[R any](
 	if !s.store.engine.traits().oneNode {
 		return fetch(ctx, s, name, scan, build(s.store.engine, text, values...))
 	}
-	if on := s.at(ctx, name, company); on != nil {
+	if on := s.shardEngine(ctx, name, company); on != nil {
 		found, err := fetch(ctx, s, name, scan, build(on, text, values...))
-		if !errors.Is(err, errLeft) {
+		if !errors.Is(err, errMoved) {
 			return found, err
 		}
 	}
@@ -162,8 +162,8 @@ func (s *session) readNow(ctx context.Context, name string, statement *builder, 
 	if isTransient(err) && s.alone && ctx.Err() == nil {
 		err = s.run(ctx, name, statement, read)
 	}
-	if err != nil && native != nil && s.leave(ctx, native) {
-		return errLeft
+	if err != nil && native != nil && s.moved(ctx, native) {
+		return errMoved
 	}
 	return err
 }

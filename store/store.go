@@ -106,11 +106,12 @@ type Config struct {
 	// company and then gets the result.
 	RowGates bool
 	// DirectNodes makes a store of [Open] connect to every node of a distributed PostgreSQL. Transactions of a company,
-	// and most of its reads, then begin on the node that has it. It includes RowGates, and processes with the one and with
-	// the other may run side by side. Each node gets up to Connections of its own. The addresses are those in
-	// pg_dist_node; the user, password, database and options are those of the URL. While a node cannot be connected to,
-	// its companies are reached through the node of the URL. Defaults to false; on one PostgreSQL it has no other effect
-	// than RowGates.
+	// and most of its reads, then begin on the node that has it, and their frequent statements name the shards of the
+	// company, which keeps them where they are for as long. It includes RowGates, and processes with the one and with the
+	// other may run side by side. Each node gets up to Connections of its own, each of which keeps up to 960 statements
+	// prepared. The addresses are those in pg_dist_node; the user, password, database and options are those of the URL.
+	// While a node cannot be connected to, its companies are reached through the node of the URL. Defaults to false; on
+	// one PostgreSQL it has no other effect than RowGates.
 	DirectNodes bool
 	// NoPrepare makes a pool of [Open] keep no statement prepared. It is for a pooler in transaction mode: the store
 	// notices one by itself, but only where the pooler changes sessions. Defaults to false.

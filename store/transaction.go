@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ type transaction struct {
 	begun       bool
 	openTx      *openTx
 	pending     builder // writes that wait to be sent
+	patience    time.Duration
+	reaches     bool // the settings of the transaction apply on all nodes: see reachNodes
 	returnsRows bool    // some of them return rows
 	deadline    time.Time
 	failure     error
@@ -96,7 +99,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx driv
 // run runs fn once.
 func (tx *transaction) run(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) (err error) {
 	tx.begun, tx.openTx, tx.pending, tx.returnsRows, tx.failure = false, nil, builder{}, false, nil
-	tx.ahead, tx.on, tx.onCompany = readAhead{}, nil, uuid.Nil
+	tx.ahead, tx.on, tx.onCompany, tx.reaches = readAhead{}, nil, uuid.Nil, false
 	committed := false
 	defer func() {
 		if tx.openTx == nil {
@@ -216,9 +219,9 @@ func (tx *transaction) open(ctx context.Context, in driver.BeginOptions) (inFlig
 	if e, ok := tx.store.engine.(*postgresEngine); ok {
 		company := soleCompany(in)
 		if on := e.onShards(ctx, company); on != nil {
-			tx.on, tx.onCompany = on, company
+			tx.on, tx.onCompany, tx.patience = on, company, cmp.Or(in.LockTimeout, e.patience)
 			inFlight, err = tx.openOn(ctx, on, in)
-			if err == nil || !e.direct.leave(ctx, on, err) {
+			if err == nil || !e.direct.moved(ctx, on, err) {
 				return inFlight, err
 			}
 			tx.on, tx.onCompany, tx.ahead = nil, uuid.Nil, readAhead{}
@@ -263,6 +266,7 @@ func (tx *transaction) beforeStatement(ctx context.Context, statement *builder) 
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
+	tx.reachNodes(statement)
 	if tx.returnsRows || !tx.store.engine.traits().multiStatement {
 		return ctx, tx.flush(ctx)
 	}
@@ -300,12 +304,12 @@ func (tx *transaction) fail(err error) {
 
 // exec runs a statement that writes, at once or with the pending writes.
 func (tx *transaction) exec(ctx context.Context, name, text string, values ...any) error {
-	return tx.send(ctx, name, anyNumber, build(tx.engineAt(ctx, name, companyIn(text, values)), text, values...))
+	return tx.send(ctx, name, anyNumber, build(tx.engineAt(ctx, name, tx.companyIn(text, values)), text, values...))
 }
 
 // updateOne runs a statement that changes one row, which must exist.
 func (tx *transaction) updateOne(ctx context.Context, name, text string, values ...any) error {
-	return tx.send(ctx, name, 1, build(tx.engineAt(ctx, name, companyIn(text, values)), text, values...))
+	return tx.send(ctx, name, 1, build(tx.engineAt(ctx, name, tx.companyIn(text, values)), text, values...))
 }
 
 // insert inserts rows.
@@ -351,6 +355,7 @@ func (tx *transaction) lock(ctx context.Context, rows keyedRows) error {
 			tx.fail(statement.err)
 			return statement.err
 		}
+		tx.reachNodes(statement)
 		if silent := engine.appendLock(&tx.pending, table, statement); !silent {
 			tx.returnsRows = true
 		}
@@ -383,6 +388,7 @@ func (tx *transaction) send(ctx context.Context, name string, records int, state
 	}
 	tx.ahead.forget()
 	statement.prepare = keepingOf(name)
+	tx.reachNodes(statement)
 	if engine.traits().batchesWrites {
 		engine.appendExpecting(&tx.pending, statement, records)
 		tx.returnsRows = tx.returnsRows || records != anyNumber
