@@ -55,9 +55,9 @@ type directNodes struct {
 	// shard of ticketing_companies.
 	shards    []shardLocation
 	companies map[int64]*companyShards
-	read    time.Time // when they were last read
-	named   time.Time // when the names were last read
-	reading bool
+	read      time.Time // when they were last read
+	named     time.Time // when the names were last read
+	reading   bool
 }
 
 // shardLocation is a range of hashes and the node that has their companies. It has no address if that is the node of

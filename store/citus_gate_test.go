@@ -59,8 +59,13 @@ func TestClusterClaimsMeetAcrossNodes(t *testing.T) {
 	direct := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
 	onShards := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
 	for _, order := range [][2]*store.Store{
-		{coordinator, worker}, {worker, coordinator}, {coordinator, direct}, {direct, coordinator}, {worker, direct},
-		{direct, worker}, {direct, onShards},
+		{coordinator, worker},
+		{worker, coordinator},
+		{coordinator, direct},
+		{direct, coordinator},
+		{worker, direct},
+		{direct, worker},
+		{direct, onShards},
 	} {
 		is := is.New(t)
 		company, other := uuid.New(), uuid.New()

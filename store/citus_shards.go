@@ -203,7 +203,7 @@ func (s *session) moved(ctx context.Context, err error) bool {
 }
 
 // retryMoved runs a read of a View, and once more if the shards that it named are not on their node.
-func retryMoved[R any](ctx context.Context, s *session, read func() (R, error)) (R, error) {
+func retryMoved[R any](read func() (R, error)) (R, error) {
 	found, err := read()
 	if errors.Is(err, errMoved) {
 		return read()

@@ -25,7 +25,7 @@ func scanOrder(row rowSet, o *driver.Order) error {
 // Orders finds orders by their ids.
 func (s *session) Orders(ctx context.Context, refs []driver.OrderRef) ([]driver.Order, error) {
 	return findByRefs(refs, orderRef, func(refs []driver.OrderRef) ([]driver.Order, error) {
-		return retryMoved(ctx, s, func() ([]driver.Order, error) {
+		return retryMoved(func() ([]driver.Order, error) {
 			return fetch(ctx, s, "Orders", scanOrder, s.ordersOf(ctx, refs))
 		})
 	})
@@ -131,7 +131,7 @@ func (s *session) ListOrders(
 	if ask.Indexed {
 		return s.indexedOrders(ctx, ask)
 	}
-	return retryMoved(ctx, s, func() ([]driver.Order, error) {
+	return retryMoved(func() ([]driver.Order, error) {
 		return fetch(ctx, s, "ListOrders", scanOrder, s.orderList(ctx, ask))
 	})
 }

@@ -44,7 +44,7 @@ type transaction struct {
 	pending     builder // writes that wait to be sent
 	patience    time.Duration
 	reaches     bool // the settings of the transaction apply on all nodes: see reachNodes
-	returnsRows bool    // some of them return rows
+	returnsRows bool // some of them return rows
 	deadline    time.Time
 	failure     error
 }
