@@ -72,16 +72,8 @@ func TestClusterCompaniesAreReachedOnTheirNodes(t *testing.T) {
 	}))
 	is.True(connected(ids[0], "reader"))
 
-	coordinator := beside(t, dsn)
 	store.ReadLocationsEvery(s, time.Millisecond)
-	_, err := coordinator.ExecContext(t.Context(), `SELECT citus_move_shard_placement(
-			get_shard_id_for_distribution_column('ticketing_companies', '`+ids[0].String()+`'::uuid),
-			a.nodename, a.nodeport, b.nodename, b.nodeport, 'block_writes')
-		FROM pg_dist_node a, pg_dist_node b
-		WHERE a.groupid = (SELECT groupid FROM pg_dist_placement WHERE shardid =
-				get_shard_id_for_distribution_column('ticketing_companies', '`+ids[0].String()+`'::uuid))
-			AND b.groupid = (SELECT min(groupid) FROM pg_dist_node WHERE groupid NOT IN (0, a.groupid))`)
-	is.NoErr(err)
+	is.NoErr(moveCompany(t.Context(), t, dsn, ids[0]))
 	mover := testdb.Open(t, dsn+"&application_name=mover", &store.Config{DirectNodes: true, Connections: 4})
 	is.NoErr(touch(t.Context(), s, ids[0]))
 	is.NoErr(touch(t.Context(), mover, ids[0]))

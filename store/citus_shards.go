@@ -30,7 +30,8 @@ import (
 // A transaction that fails like that begins again the other way, which reaches the company wherever it is. Statements
 // that are not among the frequent ones name the distributed tables in any case, on the same connection.
 
-// companyShards are the shards of all tables that have the rows of a company, on one node. They are never changed.
+// companyShards are the shards of all tables that have the rows of a company, on one node. id and names are never
+// changed.
 type companyShards struct {
 	id int64 // the shard of ticketing_companies
 	// names are those of the shards, by the names of the tables.

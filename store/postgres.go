@@ -57,7 +57,8 @@ type postgresEngine struct {
 	nodes  *clusterNodes
 	direct *directNodes
 	// isNode is set if the engine is connected to the node that has the company of its statements. It is for reads outside
-	// of a transaction: a transaction sends its settings to other nodes as well, since it may use them.
+	// of a transaction, and for transactions on shards until they may use other nodes, see reachNodes: other transactions
+	// send their settings to all nodes.
 	isNode bool
 	// shards are what statements name in place of the tables, see onShards. node is where they are, or nil for the node of
 	// db.
