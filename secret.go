@@ -125,12 +125,18 @@ func (s *Service) checkKeyNames(ctx context.Context, tx driver.ReadTx) (bool, er
 	if len(kept) > 0 && !slices.ContainsFunc(kept, func(name string) bool { return slices.Contains(names, name) }) {
 		return false, ErrSecretKeys
 	}
+	// A name is kept before the first use of its key. So with all of them given none in use is missing, and what is in
+	// use, which every node of a cluster has to be asked for, need not be read.
+	missing := func(name string) bool { return !slices.Contains(names, name) }
+	if len(kept) > 0 && !slices.ContainsFunc(kept, missing) {
+		return slices.Contains(kept, names[0]), nil
+	}
 	// A key that is in use must be given even if another one is known.
 	inUse, err := tx.SecretsInUse(ctx)
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(inUse, func(name string) bool { return !slices.Contains(names, name) }) {
+	if slices.ContainsFunc(inUse, missing) {
 		return false, errMissingSecret
 	}
 	return slices.Contains(kept, names[0]), nil

@@ -75,11 +75,18 @@ func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) 
 	if !ask.ExpiresBefore.IsZero() {
 		condition("approval_expires_at < ?", ask.ExpiresBefore.UnixMilli())
 	}
-	// Select the ids of the page first, from the index alone if the index has all columns of the condition.
-	found, err := query(ctx, s, "SearchCompanies", scanCompany,
-		"SELECT "+companyColumns+" FROM ticketing_companies WHERE id IN (SELECT id FROM ticketing_companies"+
-			s.store.engine.traits().useIndex(search.index)+" WHERE "+where+
-			" ORDER BY "+search.column+order+", id"+order+" LIMIT ?)", append(args, max(ask.Limit, 0))...)
+	from := " FROM ticketing_companies"
+	page := from + s.store.engine.traits().useIndex(search.index) + " WHERE " + where +
+		" ORDER BY " + search.column + order + ", id" + order + " LIMIT ?"
+	spread := s.store.engine.traits().oneNode
+	if !spread {
+		// Select the ids of the page first, from the index alone if the index has all columns of the condition. On a
+		// cluster that would ask every shard twice.
+		page = from + " WHERE id IN (SELECT id" + page + ")"
+	}
+	statement := build(s.store.engine, "SELECT "+companyColumns+page, append(args, max(ask.Limit, 0))...)
+	statement.brief = spread
+	found, err := fetch(ctx, s, "SearchCompanies", scanCompany, statement)
 	slices.SortFunc(found, func(a, b driver.Company) int {
 		ordered := ask.Order.PlaceOf(a).Compare(ask.Order.PlaceOf(b))
 		if search.descend {

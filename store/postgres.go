@@ -413,7 +413,12 @@ func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan
 		message.endPart(statement.kept(), e.shards)
 		statement = message
 	}
-	sent, text := e.messageAfter(ctx, e.settings(e.statement, 0)+e.onNodes(readByIndex), statement)
+	settings := e.settings(e.statement, 0) + e.onNodes(readByIndex)
+	if statement.brief {
+		// Citus keeps one connection to a node, and reads the definition of each shard again on every other one.
+		settings += "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
+	}
+	sent, text := e.messageAfter(ctx, settings, statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)
 		if err != nil {
