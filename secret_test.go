@@ -1,14 +1,20 @@
 package ticketing_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing"
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/store/memory"
 )
 
 func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
@@ -79,4 +85,94 @@ func TestReadingKnowsNoCompany(t *testing.T) {
 		_, err := e.staff.GetCompany(t.Context(), uuid.Nil)
 		is.Equal(code(err), ticketing.CodeNotFound)
 	})
+}
+
+// askedStore counts the reads of a check of the secret keys, which wait for release if it is set.
+type askedStore struct {
+	driver.Store
+
+	names, inUse atomic.Int64
+	release      chan struct{}
+}
+
+func (s *askedStore) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return s.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return fn(ctx, askedTx{tx, s}) })
+}
+
+type askedTx struct {
+	driver.ReadTx
+
+	store *askedStore
+}
+
+func (t askedTx) SecretNames(ctx context.Context) ([]string, error) {
+	t.store.names.Add(1)
+	if t.store.release != nil {
+		select {
+		case <-t.store.release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return t.ReadTx.SecretNames(ctx)
+}
+
+func (t askedTx) SecretsInUse(ctx context.Context) ([]string, error) {
+	t.store.inUse.Add(1)
+	return t.ReadTx.SecretsInUse(ctx)
+}
+
+// TestCallsShareACheckOfTheSecretKeys checks that calls which come before the secret keys were checked wait for one
+// check, and that the first of them may leave without harm to the others.
+func TestCallsShareACheckOfTheSecretKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		asked := &askedStore{Store: memory.New(), release: make(chan struct{})}
+		svc, err := ticketing.New(asked, &ticketing.Config{SecretKeys: [][]byte{secretKey('k')}, Clock: time.Now})
+		is.NoErr(err)
+		first, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- svc.Ready(first) }()
+		synctest.Wait()
+		var ready atomic.Int64
+		for range 16 {
+			go func() {
+				if svc.Ready(t.Context()) == nil {
+					ready.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		is.Equal(asked.names.Load(), int64(1))
+		leave()
+		is.True(errors.Is(<-left, context.Canceled))
+		synctest.Wait() // One of the others checks now.
+		is.Equal(asked.names.Load(), int64(2))
+		close(asked.release)
+		synctest.Wait()
+		is.Equal(ready.Load(), int64(16))
+		is.NoErr(svc.Ready(t.Context()))
+		is.Equal(asked.inUse.Load(), int64(1)) // One check came to its end, for all of them.
+	})
+}
+
+// TestSecretKeysInUseAreReadWhereOneIsMissing checks that the keys in use, for which every node of a cluster would be
+// asked, are read only if the database was used with a key that is not given.
+func TestSecretKeysInUseAreReadWhereOneIsMissing(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	asked := &askedStore{Store: memory.New()}
+	ready := func(keys ...[]byte) {
+		svc, err := ticketing.New(asked, &ticketing.Config{SecretKeys: keys})
+		is.NoErr(err)
+		is.NoErr(svc.Ready(t.Context()))
+	}
+	ready(secretKey('a')) // A database without names may be one whose names were lost.
+	is.True(asked.inUse.Swap(0) > 0)
+	ready(secretKey('a'))
+	ready(secretKey('b'), secretKey('a'))
+	is.Equal(asked.inUse.Load(), int64(0))
+	ready(secretKey('b'))
+	is.True(asked.inUse.Load() > 0)
 }

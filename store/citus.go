@@ -81,7 +81,7 @@ func (p placement) statement() string {
 // that involve foreign keys. Sequential means one connection for each node. Citus also considers all triggers unsafe,
 // since one could write to another node; the triggers of the store only refuse.
 const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
-	"SET LOCAL citus.enable_unsafe_triggers TO on; "
+	"SET LOCAL citus.enable_unsafe_triggers TO on; SET LOCAL citus.shard_replication_factor TO 1; "
 
 // Distribute distributes the tables over a Citus cluster by company or user, in one transaction. It skips tables that
 // are distributed already, so it is safe to repeat. From then on [Store.Migrate] distributes the tables that a

@@ -94,6 +94,35 @@ func TestClusterShardsOfACompany(t *testing.T) {
 	}
 }
 
+// TestClusterReadOfTwoCompanies checks that a View names the shards of the first company that it reads, and reads
+// another one from wherever that is; also two companies in one call.
+func TestClusterReadOfTwoCompanies(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedCluster(t)
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	ids := spreadCompanies(t, testdb.Open(t, dsn, nil), 8)
+	other := slices.IndexFunc(ids, func(id uuid.UUID) bool {
+		return testdb.WorkerOf(t, dsn, id) != testdb.WorkerOf(t, dsn, ids[0])
+	})
+	is.True(other > 0)
+	s := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
+	pair := []uuid.UUID{ids[0], ids[other]}
+	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+		for _, asked := range [][]uuid.UUID{pair[:1], pair[1:], pair, pair[:1]} {
+			companies, err := tx.Companies(ctx, asked)
+			if err != nil {
+				return err
+			}
+			for i, company := range companies {
+				is.Equal(company.ID, asked[i])
+				is.Equal(company.Name, newCompany(asked[i]).Name)
+			}
+		}
+		return nil
+	}))
+}
+
 // TestClusterMoveWaitsForATransaction checks that shards stay where they are while a transaction uses them.
 func TestClusterMoveWaitsForATransaction(t *testing.T) {
 	t.Parallel()
