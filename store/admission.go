@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -54,17 +57,23 @@ func (s *session) admissions(
 
 // AppendAdmissions inserts admissions as they are sold.
 func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []driver.Admission) error {
-	return inParts(admissions, func(admissions []driver.Admission) error {
-		return tx.insert(ctx, "AppendAdmissions", "ticketing_admissions", newSet(
-			`company_id, order_number, line, id, line_id, order_id, event_id, tier, batch, title, unit_price, voided,
-			validation_id, validated_at, location`,
-			admissions, func(a driver.Admission) []any {
-				return []any{
-					a.CompanyID, a.OrderNumber, a.Line, a.ID, a.LineID, a.OrderID, a.EventID, a.Tier, a.Batch,
-					a.Title, int64(a.UnitPrice), a.Voided, optional(a.ValidationID), a.ValidatedAt, a.Location,
-				}
-			}))
-	})
+	return insertRecords(ctx, tx, "AppendAdmissions", "ticketing_admissions", []column[driver.Admission]{
+		idColumn("company_id", func(a *driver.Admission) uuid.UUID { return a.CompanyID }),
+		numberColumn("order_number", func(a *driver.Admission) int64 { return a.OrderNumber }),
+		numberColumn("line", func(a *driver.Admission) int64 { return int64(a.Line) }),
+		idColumn("id", func(a *driver.Admission) uuid.UUID { return a.ID }),
+		idColumn("line_id", func(a *driver.Admission) uuid.UUID { return a.LineID }),
+		idColumn("order_id", func(a *driver.Admission) uuid.UUID { return a.OrderID }),
+		idColumn("event_id", func(a *driver.Admission) uuid.UUID { return a.EventID }),
+		textColumn("tier", func(a *driver.Admission) string { return a.Tier }),
+		numberColumn("batch", func(a *driver.Admission) int64 { return int64(a.Batch) }),
+		textColumn("title", func(a *driver.Admission) string { return a.Title }),
+		numberColumn("unit_price", func(a *driver.Admission) int64 { return int64(a.UnitPrice) }),
+		boolColumn("voided", func(a *driver.Admission) bool { return a.Voided }),
+		optionalColumn("validation_id", func(a *driver.Admission) uuid.UUID { return a.ValidationID }),
+		timeColumn("validated_at", func(a *driver.Admission) time.Time { return a.ValidatedAt }),
+		textColumn("location", func(a *driver.Admission) string { return a.Location }),
+	}, admissions, "")
 }
 
 // LockAdmissions reads admissions and locks them against other writers.

@@ -93,6 +93,33 @@ func (b *builder) run(rows [][]any) {
 type set struct {
 	columns []string
 	rows    [][]any
+	// typed has the values of an insert in place of rows, by column, and count is the number of rows then.
+	typed []cells
+	count int
+}
+
+// length returns the number of rows.
+func (s set) length() int {
+	if s.typed != nil {
+		return s.count
+	}
+	return len(s.rows)
+}
+
+// equal reports whether two rows have equal values of a column.
+func (s set) equal(column, i, j int) bool {
+	if s.typed != nil {
+		return s.typed[column].equal(i, j)
+	}
+	return equalValues(s.rows[i][column], s.rows[j][column])
+}
+
+// value returns the value of a column in a row.
+func (s set) value(column, row int) any {
+	if s.typed != nil {
+		return s.typed[column].value(row)
+	}
+	return s.rows[row][column]
 }
 
 // newSet returns the set of the records. The columns are a comma-separated list, as in a statement.

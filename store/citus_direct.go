@@ -424,6 +424,15 @@ func (s set) soleCompany() uuid.UUID {
 	if column < 0 {
 		return uuid.Nil
 	}
+	if s.typed != nil {
+		for row := 1; row < s.count; row++ {
+			if !s.equal(column, 0, row) {
+				return uuid.Nil
+			}
+		}
+		of, _ := s.value(column, 0).(uuid.UUID)
+		return of
+	}
 	return soleCompanyOf(s.rows, func(row []any) uuid.UUID {
 		of, _ := row[column].(uuid.UUID)
 		return of

@@ -501,3 +501,38 @@ func CompanyIn(text string, values []any) uuid.UUID { return companyIn(text, val
 
 // RowsOf returns the condition that a column equals one of some ids.
 func RowsOf(column string, ids ...uuid.UUID) any { return inIDs(column, ids) }
+
+// EveryKind is a record with a column of each kind.
+type EveryKind struct {
+	ID, Maybe uuid.UUID
+	Number    int64
+	At        time.Time
+	Text      string
+	Yes       bool
+	Bytes     []byte
+}
+
+// InsertEveryKind returns the statement that inserts records, from typed columns or from rows.
+func InsertEveryKind(records []EveryKind, prepares, rows bool) (string, error) {
+	e := &postgresEngine{gen: schema.NewQueryGen(pgdialect.New()), multiResult: true}
+	if prepares {
+		e.preparing = &preparing{}
+	}
+	of := setOf([]column[EveryKind]{
+		idColumn("id", func(r *EveryKind) uuid.UUID { return r.ID }),
+		optionalColumn("maybe", func(r *EveryKind) uuid.UUID { return r.Maybe }),
+		numberColumn("number", func(r *EveryKind) int64 { return r.Number }),
+		timeColumn("at", func(r *EveryKind) time.Time { return r.At }),
+		textColumn("text", func(r *EveryKind) string { return r.Text }),
+		boolColumn("yes", func(r *EveryKind) bool { return r.Yes }),
+		bytesColumn("bytes", func(r *EveryKind) []byte { return r.Bytes }),
+	}, records)
+	if rows {
+		of = of.boxedRows()
+	}
+	statement := build(e, "")
+	if e.appendInsert(statement, "records", of); statement.err != nil {
+		return "", statement.err
+	}
+	return string(statement.appendMessage(nil, nil)), nil
+}

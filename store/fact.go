@@ -48,13 +48,18 @@ func (s *session) UndispatchedFacts(
 
 // AppendFacts inserts facts.
 func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) error {
-	return inParts(facts, func(facts []driver.Fact) error {
+	no := func(*driver.Fact) bool { return false }
+	return insertRecords(ctx, tx, "AppendFacts", "ticketing_outbox", []column[driver.Fact]{
+		idColumn("company_id", func(f *driver.Fact) uuid.UUID { return f.CompanyID }),
+		numberColumn("at", func(f *driver.Fact) int64 { return f.At.UnixMilli() }),
+		idColumn("id", func(f *driver.Fact) uuid.UUID { return f.ID }),
+		textColumn("type", func(f *driver.Fact) string { return string(f.Type) }),
+		idColumn("subject", func(f *driver.Fact) uuid.UUID { return f.Subject }),
+		numberColumn("endpoints", func(f *driver.Fact) int64 { return f.Endpoints }),
 		// dispatched is explicit: its default in SQLite is for facts that were written before the column existed.
-		return tx.insert(ctx, "AppendFacts", "ticketing_outbox", newSet(factColumns+", dispatched, handled",
-			facts, func(f driver.Fact) []any {
-				return []any{f.CompanyID, f.At.UnixMilli(), f.ID, string(f.Type), f.Subject, f.Endpoints, false, false}
-			}))
-	})
+		boolColumn("dispatched", no),
+		boolColumn("handled", no),
+	}, facts, "")
 }
 
 // TakeFacts locks a company's oldest facts that are not dispatched.

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -28,12 +31,15 @@ func (tx *transaction) Results(
 
 // AppendResults stores the results that the keys return from now on.
 func (tx *transaction) AppendResults(ctx context.Context, results []driver.IdempotencyResult) error {
-	return inParts(results, func(results []driver.IdempotencyResult) error {
-		return tx.insert(ctx, "AppendResults", "ticketing_idempotency_keys", newSet(resultColumns,
-			results, func(r driver.IdempotencyResult) []any {
-				return []any{
-					r.CompanyID, r.Operation, r.Key, r.Digest, r.Outcome, r.Subject, r.Body, r.CreatedAt,
-				}
-			}))
-	})
+	type result = driver.IdempotencyResult
+	return insertRecords(ctx, tx, "AppendResults", "ticketing_idempotency_keys", []column[result]{
+		idColumn("company_id", func(r *result) uuid.UUID { return r.CompanyID }),
+		textColumn("operation", func(r *result) string { return r.Operation }),
+		textColumn("key", func(r *result) string { return r.Key }),
+		textColumn("digest", func(r *result) string { return r.Digest }),
+		textColumn("outcome", func(r *result) string { return r.Outcome }),
+		idColumn("subject", func(r *result) uuid.UUID { return r.Subject }),
+		bytesColumn("body", func(r *result) []byte { return r.Body }),
+		timeColumn("created_at", func(r *result) time.Time { return r.CreatedAt }),
+	}, results, "")
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -294,26 +295,35 @@ func (s *session) Buyers(ctx context.Context, refs []driver.BuyerRef) ([]driver.
 
 // AppendOrders inserts orders.
 func (tx *transaction) AppendOrders(ctx context.Context, orders []driver.Order) error {
-	return inParts(orders, func(orders []driver.Order) error {
-		return tx.insert(ctx, "AppendOrders", "ticketing_orders", newSet(orderColumns,
-			orders, func(o driver.Order) []any {
-				return []any{
-					o.CompanyID, o.Number, o.ID, o.EventID, string(o.Status), int64(o.Gross), int64(o.Commission),
-					o.RateID, o.Branding, int64(o.FloatBefore), int64(o.EarningsBefore), o.BuyerEmail,
-					o.BuyerFullname, o.BuyerPhone, o.ConfirmedAt, o.CreatedAt,
-				}
-			}))
-	})
+	return insertRecords(ctx, tx, "AppendOrders", "ticketing_orders", []column[driver.Order]{
+		idColumn("company_id", func(o *driver.Order) uuid.UUID { return o.CompanyID }),
+		numberColumn("number", func(o *driver.Order) int64 { return o.Number }),
+		idColumn("id", func(o *driver.Order) uuid.UUID { return o.ID }),
+		idColumn("event_id", func(o *driver.Order) uuid.UUID { return o.EventID }),
+		textColumn("status", func(o *driver.Order) string { return string(o.Status) }),
+		numberColumn("gross", func(o *driver.Order) int64 { return int64(o.Gross) }),
+		numberColumn("commission", func(o *driver.Order) int64 { return int64(o.Commission) }),
+		idColumn("rate_id", func(o *driver.Order) uuid.UUID { return o.RateID }),
+		numberColumn("branding", func(o *driver.Order) int64 { return o.Branding }),
+		numberColumn("float_before", func(o *driver.Order) int64 { return int64(o.FloatBefore) }),
+		numberColumn("earnings_before", func(o *driver.Order) int64 { return int64(o.EarningsBefore) }),
+		textColumn("buyer_email", func(o *driver.Order) string { return o.BuyerEmail }),
+		textColumn("buyer_fullname", func(o *driver.Order) string { return o.BuyerFullname }),
+		textColumn("buyer_phone", func(o *driver.Order) string { return o.BuyerPhone }),
+		timeColumn("confirmed_at", func(o *driver.Order) time.Time { return o.ConfirmedAt }),
+		timeColumn("created_at", func(o *driver.Order) time.Time { return o.CreatedAt }),
+	}, orders, "")
 }
 
 // PutBuyers inserts or updates buyers. The time of creation of an existing one stays.
 func (tx *transaction) PutBuyers(ctx context.Context, buyers []driver.Buyer) error {
-	return inParts(buyers, func(buyers []driver.Buyer) error {
-		return tx.put(ctx, "PutBuyers", "ticketing_buyers", newSet(
-			"company_id, email, fullname, phone, created_at, updated_at",
-			buyers, func(b driver.Buyer) []any {
-				return []any{b.CompanyID, b.Email, b.Fullname, b.Phone, b.CreatedAt, b.UpdatedAt}
-			}), ` ON CONFLICT (company_id, email) DO UPDATE
+	return insertRecords(ctx, tx, "PutBuyers", "ticketing_buyers", []column[driver.Buyer]{
+		idColumn("company_id", func(b *driver.Buyer) uuid.UUID { return b.CompanyID }),
+		textColumn("email", func(b *driver.Buyer) string { return b.Email }),
+		textColumn("fullname", func(b *driver.Buyer) string { return b.Fullname }),
+		textColumn("phone", func(b *driver.Buyer) string { return b.Phone }),
+		timeColumn("created_at", func(b *driver.Buyer) time.Time { return b.CreatedAt }),
+		timeColumn("updated_at", func(b *driver.Buyer) time.Time { return b.UpdatedAt }),
+	}, buyers, ` ON CONFLICT (company_id, email) DO UPDATE
 			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`)
-	})
 }

@@ -106,6 +106,9 @@ func appendElement(b []byte, value any) []byte {
 // the literal.
 func appendQuoted(b []byte, text string) []byte {
 	b = append(b, '"')
+	if !strings.ContainsAny(text, `"\'`) {
+		return append(append(b, text...), '"')
+	}
 	for i := range len(text) {
 		switch c := text[i]; c {
 		case '"', '\\':

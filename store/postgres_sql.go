@@ -34,15 +34,15 @@ func newValuesTable(of set) valuesTable {
 	t := valuesTable{set: of, constant: make([]bool, len(of.columns)), short: make([]bool, len(of.columns))}
 	for i := range of.columns {
 		t.constant[i] = true
-		for _, row := range of.rows[1:] {
-			if !equalValues(row[i], of.rows[0][i]) {
+		for row := 1; row < of.length(); row++ {
+			if !of.equal(i, 0, row) {
 				t.constant[i] = false
 				t.varying++
 				break
 			}
 		}
 	}
-	if t.varying == 0 && len(of.rows) > 1 {
+	if t.varying == 0 && of.length() > 1 {
 		// At least one column must vary, so that the table has as many rows as the set. The first column is the company,
 		// which stays constant.
 		t.constant[len(t.constant)-1], t.varying = false, 1
@@ -53,23 +53,31 @@ func newValuesTable(of set) valuesTable {
 // shorten marks the short columns. It is for a statement that writes each column's cell once.
 func (t valuesTable) shorten() {
 	for i := range t.columns {
-		_, isID := t.rows[0][i].(uuid.UUID)
-		t.short[i] = isID && !t.constant[i] && t.repeats(i)
+		t.short[i] = !t.constant[i] && t.isID(i) && t.repeats(i)
 	}
 	if t.shape != nil {
 		t.shape.shorten(t)
 	}
 }
 
+// isID reports whether a column has ids.
+func (t valuesTable) isID(column int) bool {
+	if t.typed != nil {
+		return t.typed[column].repeatable()
+	}
+	_, isID := t.rows[0][column].(uuid.UUID)
+	return isID
+}
+
 // repeats reports whether most rows have the id of the row before.
 func (t valuesTable) repeats(column int) bool {
 	repeated := 0
-	for i, row := range t.rows[1:] {
-		if row[column] == t.rows[i][column] {
+	for i := 1; i < t.length(); i++ {
+		if t.equal(column, i-1, i) {
 			repeated++
 		}
 	}
-	return 2*repeated >= len(t.rows)
+	return 2*repeated >= t.length()
 }
 
 // valueColumn returns the name in v of a column, which may carry the alias of its table. No table has a column of that
@@ -116,29 +124,40 @@ func (t valuesTable) appendArray(to *builder, column int) {
 	}
 	b := to.beginLiteral()
 	*b = append(*b, "'{"...)
-	place := int64(1)
-	for i, row := range t.rows {
-		if i > 0 {
-			*b = append(*b, ',')
-		}
-		if t.short[column] {
-			if i > 0 && row[column] != t.rows[i-1][column] {
-				place++
+	kind := ""
+	switch {
+	case t.short[column]:
+		kind = "int"
+		place := int64(1)
+		for i := range t.length() {
+			if i > 0 {
+				*b = append(*b, ',')
+				if !t.equal(column, i-1, i) {
+					place++
+				}
 			}
 			*b = strconv.AppendInt(*b, place, 10)
-			continue
 		}
-		if text, ok := row[column].(string); ok && !keepable(text) {
-			to.err = errText
+	case t.typed != nil:
+		kind = t.typed[column].kind()
+		var err error
+		if *b, err = t.typed[column].appendElements(*b); err != nil {
+			to.err = err
 		}
-		*b = appendElement(*b, row[column])
+	default:
+		kind = kindOf(t.rows[0][column])
+		for i, row := range t.rows {
+			if i > 0 {
+				*b = append(*b, ',')
+			}
+			if text, ok := row[column].(string); ok && !keepable(text) {
+				to.err = errText
+			}
+			*b = appendElement(*b, row[column])
+		}
 	}
 	*b = append(*b, "}'"...)
-	if t.short[column] {
-		to.endLiteral("int[]")
-		return
-	}
-	to.endLiteral(kindOf(t.rows[0][column]) + "[]")
+	to.endLiteral(kind + "[]")
 }
 
 // appendCell writes the value of a column in a row of v.
@@ -146,18 +165,20 @@ func (t valuesTable) appendCell(to *builder, column int) {
 	name := "v." + valueColumn(t.columns[column])
 	switch {
 	case t.constant[column]:
-		to.value(t.rows[0][column])
+		to.value(t.value(column, 0))
 	case t.short[column]:
 		to.add("(")
 		b := to.beginLiteral()
 		*b = append(*b, "'{"...)
-		for i, row := range t.rows {
-			if i == 0 || row[column] != t.rows[i-1][column] {
-				if i > 0 {
-					*b = append(*b, ',')
-				}
-				*b = appendElement(*b, row[column])
+		for i := range t.length() {
+			switch {
+			case i == 0:
+			case t.equal(column, i-1, i):
+				continue
+			default:
+				*b = append(*b, ',')
 			}
+			*b = appendElement(*b, t.value(column, i))
 		}
 		*b = append(*b, "}'"...)
 		to.endLiteral("uuid[]")
@@ -355,11 +376,12 @@ func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {
 func (e *postgresEngine) appendInsert(to *builder, name string, of set) {
 	to.add("INSERT INTO " + name + " (" + strings.Join(of.columns, ", ") + ") ")
 	t := e.valuesTable(name, of)
-	if e.distributed && len(of.rows)*len(of.columns) <= fewValues {
+	if e.distributed && of.length()*len(of.columns) <= fewValues {
 		t.appendValues(to)
 		return
 	}
 	t.shorten()
+	t.grow(to)
 	to.add("SELECT ")
 	for i := range of.columns {
 		if i > 0 {

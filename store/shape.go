@@ -24,7 +24,7 @@ type shape struct {
 // valuesTable returns the set as a table of a statement, with the shape of those that were like it.
 func (e *postgresEngine) valuesTable(name string, of set) valuesTable {
 	t := newValuesTable(of)
-	if e.shapes != nil && len(of.rows) > 1 {
+	if e.shapes != nil && of.length() > 1 {
 		e.shapes.settle(name, &t)
 	}
 	return t

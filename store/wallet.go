@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -230,16 +231,19 @@ func (tx *transaction) UpdateWallets(ctx context.Context, wallets []driver.Walle
 
 // AppendEntries inserts ledger entries. A trigger refuses to change or remove one.
 func (tx *transaction) AppendEntries(ctx context.Context, entries []ledger.Entry) error {
-	return inParts(entries, func(entries []ledger.Entry) error {
-		return tx.insert(ctx, "AppendEntries", "ticketing_ledger_entries", newSet(
-			`company_id, wallet, sequence, kind, amount, balance_before, balance_after, reference, at, previous, hash`,
-			entries, func(e ledger.Entry) []any {
-				return []any{
-					e.CompanyID, string(e.Wallet), e.Sequence, string(e.Kind), int64(e.Amount), int64(e.Before),
-					int64(e.After), e.Reference, e.At, e.Previous[:], e.Hash[:],
-				}
-			}))
-	})
+	return insertRecords(ctx, tx, "AppendEntries", "ticketing_ledger_entries", []column[ledger.Entry]{
+		idColumn("company_id", func(e *ledger.Entry) uuid.UUID { return e.CompanyID }),
+		textColumn("wallet", func(e *ledger.Entry) string { return string(e.Wallet) }),
+		numberColumn("sequence", func(e *ledger.Entry) int64 { return e.Sequence }),
+		textColumn("kind", func(e *ledger.Entry) string { return string(e.Kind) }),
+		numberColumn("amount", func(e *ledger.Entry) int64 { return int64(e.Amount) }),
+		numberColumn("balance_before", func(e *ledger.Entry) int64 { return int64(e.Before) }),
+		numberColumn("balance_after", func(e *ledger.Entry) int64 { return int64(e.After) }),
+		textColumn("reference", func(e *ledger.Entry) string { return e.Reference }),
+		timeColumn("at", func(e *ledger.Entry) time.Time { return e.At }),
+		bytesColumn("previous", func(e *ledger.Entry) []byte { return e.Previous[:] }),
+		bytesColumn("hash", func(e *ledger.Entry) []byte { return e.Hash[:] }),
+	}, entries, "")
 }
 
 // AppendFloatCredit inserts a credit of the FLOAT wallet.

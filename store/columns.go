@@ -1,0 +1,207 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/floatgate/ticketing/internal/ids"
+)
+
+// The writes of a group have thousands of values, and the database waits while their statements are built. So the
+// tables of a sale are described by typed columns. They append a value to a statement without a value of type any
+// between, which would be an allocation each.
+
+// column is a column of a table, and its values in records of a type.
+type column[R any] struct {
+	name  string
+	cells func(records []R) cells
+}
+
+// cells are the values of a column in a number of records.
+type cells interface {
+	// kind is the type of the column, as of kindOf.
+	kind() string
+	// repeatable reports whether the values are ids that may be written once and named by their places: see
+	// valuesTable.
+	repeatable() bool
+	equal(i, j int) bool
+	value(i int) any
+	// width is about how many bytes a value takes in an array literal.
+	width() int
+	// appendElements appends all values as elements of an array literal, separated by commas. It fails for a text that a
+	// database would not keep.
+	appendElements(b []byte) ([]byte, error)
+}
+
+// typedCells implements cells for values of one type.
+type typedCells[R, V any] struct {
+	columnKind[V]
+
+	records []R
+	of      func(*R) V
+}
+
+// columnKind is what columns of a type have in common.
+type columnKind[V any] struct {
+	name   string
+	ids    bool
+	bytes  int
+	same   func(a, b V) bool
+	append func(b []byte, v V) []byte
+	check  func(v V) error // nil: every value is kept
+	boxed  func(v V) any   // the value as [builder.value] takes it
+}
+
+func (k columnKind[V]) kind() string     { return k.name }
+func (k columnKind[V]) repeatable() bool { return k.ids }
+func (k columnKind[V]) width() int       { return k.bytes }
+
+func (c typedCells[R, V]) at(i int) V          { return c.of(&c.records[i]) }
+func (c typedCells[R, V]) equal(i, j int) bool { return c.same(c.at(i), c.at(j)) }
+func (c typedCells[R, V]) value(i int) any     { return c.boxed(c.at(i)) }
+
+func (c typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
+	for i := range c.records {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		v := c.of(&c.records[i])
+		if c.check != nil {
+			if err := c.check(v); err != nil {
+				return b, err
+			}
+		}
+		b = c.append(b, v)
+	}
+	return b, nil
+}
+
+func newColumn[R, V any](name string, of func(*R) V, kind columnKind[V]) column[R] {
+	return column[R]{name, func(records []R) cells { return typedCells[R, V]{kind, records, of} }}
+}
+
+func equals[V comparable](a, b V) bool { return a == b }
+
+func boxed[V any](v V) any { return v }
+
+func idColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
+	return newColumn(name, of, columnKind[uuid.UUID]{
+		name: "uuid", bytes: 37, ids: true, same: equals[uuid.UUID], append: ids.AppendText, boxed: boxed[uuid.UUID],
+	})
+}
+
+// optionalColumn is a column of ids in which the zero id is NULL.
+func optionalColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
+	return newColumn(name, of, columnKind[uuid.UUID]{
+		name: "uuid", bytes: 37, same: equals[uuid.UUID], boxed: func(v uuid.UUID) any { return optional(v) },
+		append: func(b []byte, v uuid.UUID) []byte {
+			if v == uuid.Nil {
+				return append(b, "NULL"...)
+			}
+			return ids.AppendText(b, v)
+		},
+	})
+}
+
+func numberColumn[R any](name string, of func(*R) int64) column[R] {
+	return newColumn(name, of, columnKind[int64]{
+		name: "bigint", bytes: 10, same: equals[int64], boxed: boxed[int64],
+		append: func(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) },
+	})
+}
+
+// timeColumn is a column of times in milliseconds, in which the zero time is NULL.
+func timeColumn[R any](name string, of func(*R) time.Time) column[R] {
+	return newColumn(name, of, columnKind[time.Time]{
+		name: "bigint", bytes: 14, same: equals[time.Time], boxed: boxed[time.Time],
+		append: func(b []byte, v time.Time) []byte {
+			if v.IsZero() {
+				return append(b, "NULL"...)
+			}
+			return strconv.AppendInt(b, v.UnixMilli(), 10)
+		},
+	})
+}
+
+func textColumn[R any](name string, of func(*R) string) column[R] {
+	return newColumn(name, of, columnKind[string]{
+		name: "text", bytes: 30, same: equals[string], boxed: boxed[string], append: appendQuoted,
+		check: func(v string) error {
+			if !keepable(v) {
+				return errText
+			}
+			return nil
+		},
+	})
+}
+
+func boolColumn[R any](name string, of func(*R) bool) column[R] {
+	return newColumn(name, of, columnKind[bool]{
+		name: "boolean", bytes: 6, same: equals[bool], boxed: boxed[bool], append: strconv.AppendBool,
+	})
+}
+
+// bytesColumn is a column of bytes, in which nil is NULL.
+func bytesColumn[R any](name string, of func(*R) []byte) column[R] {
+	return newColumn(name, of, columnKind[[]byte]{
+		name: "bytea", bytes: 70, boxed: boxed[[]byte],
+		same: func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) },
+		append: func(b []byte, v []byte) []byte {
+			if v == nil {
+				return append(b, "NULL"...)
+			}
+			return append(hex.AppendEncode(append(b, `"\\x`...), v), '"')
+		},
+	})
+}
+
+// setOf returns the set of the records, with their columns.
+func setOf[R any](columns []column[R], records []R) set {
+	s := set{columns: make([]string, len(columns)), typed: make([]cells, len(columns)), count: len(records)}
+	for i, c := range columns {
+		s.columns[i], s.typed[i] = c.name, c.cells(records)
+	}
+	return s
+}
+
+// grow makes room in a statement for the values of the typed columns that vary.
+func (t valuesTable) grow(to *builder) {
+	bytes := 0
+	for i, column := range t.typed {
+		if !t.constant[i] {
+			bytes += t.count * column.width()
+		}
+	}
+	b := to.beginLiteral()
+	*b = slices.Grow(*b, bytes)
+}
+
+// boxedRows is a set with its rows as values of type any, for an engine that binds them.
+func (s set) boxedRows() set {
+	if s.typed == nil {
+		return s
+	}
+	rows := make([][]any, s.count)
+	for i := range rows {
+		rows[i] = make([]any, len(s.typed))
+		for j, column := range s.typed {
+			rows[i][j] = column.value(i)
+		}
+	}
+	return set{columns: s.columns, rows: rows}
+}
+
+// insertRecords inserts records into a table. The clause end says what happens to rows that exist already.
+func insertRecords[R any](
+	ctx context.Context, tx *transaction, name, table string, columns []column[R], records []R, end string,
+) error {
+	return inParts(records, func(records []R) error {
+		return tx.put(ctx, name, table, setOf(columns, records), end)
+	})
+}

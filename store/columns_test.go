@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/floatgate/ticketing/store"
+)
+
+// TestTypedColumnsWriteWhatRowsDo checks that an insert of typed columns is the statement that the same values in rows
+// make, and that both refuse the same texts.
+func TestTypedColumnsWriteWhatRowsDo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		// Few different values, so that columns are constant, ids repeat, and some are NULL.
+		ids := rapid.SampledFrom([]uuid.UUID{{}, {1}, {2}, {0xff, 15: 0xff}})
+		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) store.EveryKind {
+			return store.EveryKind{
+				ID: ids.Draw(t, "id"), Maybe: ids.Draw(t, "maybe"),
+				Number: rapid.SampledFrom([]int64{0, -1, 1 << 62}).Draw(t, "number"),
+				At:     rapid.SampledFrom([]time.Time{{}, time.UnixMilli(1), minute(5)}).Draw(t, "at"),
+				Text:   rapid.SampledFrom([]string{"", "a", `"'\{},`, "NULL", "é", "\x00", "\xff"}).Draw(t, "text"),
+				Yes:    rapid.Bool().Draw(t, "yes"),
+				Bytes:  rapid.SampledFrom([][]byte{nil, {}, {0}, {0xab, 0xcd}}).Draw(t, "bytes"),
+			}
+		}), 1, 5).Draw(t, "records")
+		for _, prepares := range []bool{false, true} {
+			typed, typedErr := store.InsertEveryKind(records, prepares, false)
+			rows, rowsErr := store.InsertEveryKind(records, prepares, true)
+			if (typedErr == nil) != (rowsErr == nil) {
+				t.Fatalf("typed columns: %v, rows: %v", typedErr, rowsErr)
+			}
+			if typedErr == nil && typed != rows {
+				t.Fatalf("typed columns write\n%s\nand rows\n%s", typed, rows)
+			}
+		}
+	})
+}
