@@ -48,6 +48,7 @@ type Grouping struct {
 	OnQueueFull func(operation string)
 
 	reads bool // Orders and quotes share transactions, too: the store needs one message for all of them.
+	local bool // A transaction takes a processor of this process: see [driver.Grouping].
 }
 
 // on returns the grouping with its zero fields set to what works best with the store.
@@ -57,7 +58,7 @@ func (g Grouping) on(store driver.Store) Grouping {
 		best := knowing.Grouping()
 		g.Lanes = cmp.Or(g.Lanes, best.Lanes)
 		g.ByCompany = g.ByCompany || best.ByCompany
-		g.reads = best.Reads
+		g.reads, g.local = best.Reads, best.Local
 	}
 	return g
 }
@@ -163,8 +164,13 @@ func lanesOf[T traced](
 		Run: run, Class: classOf, Lanes: g.Lanes, Size: g.Calls, Weight: weight, Queue: g.Queue, Single: g.ByCompany,
 		Linger: groupLinger, LongLinger: groupLongLinger, Timeout: groupTimeout, Patience: groupPatience,
 	}
-	if g.ByCompany {
+	switch {
+	case g.ByCompany:
 		config.LongLinger = 0 // The callers of one company would delay the group of another that waits already.
+	case g.local:
+		// Requests and responses need the processor that a transaction leaves idle. So a lane waits only where that brings
+		// most callers.
+		config.Linger, config.LongLinger = 0, groupLinger
 	}
 	if s.telemetry.traces {
 		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {

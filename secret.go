@@ -45,7 +45,8 @@ var errMissingSecret = fmt.Errorf(
 // paid, and no delivery could be signed.
 //
 // At the first use of a database it keeps the name of the first key. It does the same if the first key is new and
-// another one is known, which is how a rotation begins.
+// another one is known, which is how a rotation begins. So the name of a key is kept before anything that the database
+// keeps is made with it, and what is in use is read only if no name is kept, or one whose key is not given.
 func (c *secretCheck) check(ctx context.Context, s *Service) error {
 	for !c.passed.Load() {
 		c.mu.Lock()
@@ -84,13 +85,14 @@ func (c *secretCheck) lead(ctx context.Context, s *Service, run *secretRun) erro
 }
 
 func (c *secretCheck) compare(ctx context.Context, s *Service) error {
-	var known bool
+	var unkept []string
 	err := s.store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error {
 		var err error
-		known, err = s.checkKeyNames(ctx, tx)
+		unkept, err = s.checkKeyNames(ctx, tx)
 		return err
 	})
-	if err == nil && !known {
+	keeps := len(unkept) > 0
+	if err == nil && keeps {
 		at := s.now()
 		err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			// The exclusive gate of the zero company keeps two processes from both being the first.
@@ -98,48 +100,54 @@ func (c *secretCheck) compare(ctx context.Context, s *Service) error {
 				return err
 			}
 			// Another process may have been first since the read without a lock.
-			if known, err := s.checkKeyNames(ctx, tx); err != nil || known {
-				return err
+			unkept, err := s.checkKeyNames(ctx, tx)
+			for _, name := range unkept {
+				err = errors.Join(err, tx.AppendSecretName(ctx, name, at))
 			}
-			return tx.AppendSecretName(ctx, s.keys.Names()[0], at)
+			return err
 		})
 	}
 	if err != nil {
 		return err
 	}
-	// Later calls pass without a read, so a sale pays nothing for the check.
-	c.passed.Store(true)
+	// Later calls pass without a read, so a sale pays nothing for the check. What was kept in a transaction of the host
+	// may be rolled back, and is checked again.
+	if !keeps || !s.bound {
+		c.passed.Store(true)
+	}
 	return nil
 }
 
-// checkKeyNames reports whether the name of the first secret key is kept, after checking the given keys against all
-// that are kept or in use. A database without names was not used yet: the first keys become its own.
-func (s *Service) checkKeyNames(ctx context.Context, tx driver.ReadTx) (bool, error) {
+// checkKeyNames checks the given secret keys against all that are kept or in use, and returns the names that are to be
+// kept: that of the first key, and those in use. A database without names was not used yet, and the first keys become
+// its own, or it has lost them.
+func (s *Service) checkKeyNames(ctx context.Context, tx driver.ReadTx) (unkept []string, err error) {
 	names := s.keys.Names()
 	// Only names are kept: a name is derived from its key and does not disclose it.
 	kept, err := tx.SecretNames(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	// A database that was used before must know one of the keys: otherwise the keys are those of another database.
 	if len(kept) > 0 && !slices.ContainsFunc(kept, func(name string) bool { return slices.Contains(names, name) }) {
-		return false, ErrSecretKeys
+		return nil, ErrSecretKeys
 	}
+	needed := names[:1:1]
 	// A name is kept before the first use of its key. So with all of them given none in use is missing, and what is in
 	// use, which every node of a cluster has to be asked for, need not be read.
 	missing := func(name string) bool { return !slices.Contains(names, name) }
-	if len(kept) > 0 && !slices.ContainsFunc(kept, missing) {
-		return slices.Contains(kept, names[0]), nil
+	if len(kept) == 0 || slices.ContainsFunc(kept, missing) {
+		// A key that is in use must be given even if another one is known.
+		inUse, err := tx.SecretsInUse(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(inUse, missing) {
+			return nil, errMissingSecret
+		}
+		needed = append(needed, inUse...)
 	}
-	// A key that is in use must be given even if another one is known.
-	inUse, err := tx.SecretsInUse(ctx)
-	if err != nil {
-		return false, err
-	}
-	if slices.ContainsFunc(inUse, missing) {
-		return false, errMissingSecret
-	}
-	return slices.Contains(kept, names[0]), nil
+	return filter(distinct(needed), func(_ int, name string) bool { return !slices.Contains(kept, name) }), nil
 }
 
 // reencryptPage is how many records are read at a time.

@@ -15,6 +15,7 @@ import (
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/store/memory"
+	"github.com/floatgate/ticketing/ticketingtest"
 )
 
 func TestForeignSecretKeysMakeAndOpenNothing(t *testing.T) {
@@ -99,6 +100,21 @@ func (s *askedStore) View(ctx context.Context, fn func(ctx context.Context, tx d
 	return s.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return fn(ctx, askedTx{tx, s}) })
 }
 
+func (s *askedStore) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, askedWrites{tx, s}) })
+}
+
+type askedWrites struct {
+	driver.Tx
+
+	store *askedStore
+}
+
+func (t askedWrites) SecretsInUse(ctx context.Context) ([]string, error) {
+	t.store.inUse.Add(1)
+	return t.Tx.SecretsInUse(ctx)
+}
+
 type askedTx struct {
 	driver.ReadTx
 
@@ -153,7 +169,7 @@ func TestCallsShareACheckOfTheSecretKeys(t *testing.T) {
 		synctest.Wait()
 		is.Equal(ready.Load(), int64(16))
 		is.NoErr(svc.Ready(t.Context()))
-		is.Equal(asked.inUse.Load(), int64(1)) // One check came to its end, for all of them.
+		is.Equal(asked.inUse.Load(), int64(2)) // One check came to its end, for all of them, and kept the name.
 	})
 }
 
@@ -169,10 +185,64 @@ func TestSecretKeysInUseAreReadWhereOneIsMissing(t *testing.T) {
 		is.NoErr(svc.Ready(t.Context()))
 	}
 	ready(secretKey('a')) // A database without names may be one whose names were lost.
-	is.True(asked.inUse.Swap(0) > 0)
+	is.Equal(asked.inUse.Swap(0), int64(2))
 	ready(secretKey('a'))
 	ready(secretKey('b'), secretKey('a'))
 	is.Equal(asked.inUse.Load(), int64(0))
 	ready(secretKey('b'))
-	is.True(asked.inUse.Load() > 0)
+	is.Equal(asked.inUse.Load(), int64(1))
+}
+
+// TestLostNamesOfSecretKeysAreKeptAgain checks that a service which finds no names keeps those of all keys in use, so
+// that later ones are refused without them.
+func TestLostNamesOfSecretKeysAreKeptAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	shop := ticketingtest.New(t, nil) // Its API key is in use, under 'k'.
+	lost := &lostNames{Store: shop.Store}
+	ready := func(keys ...[]byte) error {
+		svc, err := ticketing.New(lost, &ticketing.Config{SecretKeys: keys, Clock: shop.Clock.Now})
+		is.NoErr(err)
+		return svc.Ready(t.Context())
+	}
+	is.True(errors.Is(ready(secretKey('b')), ticketing.ErrSecretKeys))
+	is.NoErr(ready(secretKey('b'), secretKey('k')))
+	is.Equal(len(lost.names), 2)
+	is.True(errors.Is(ready(secretKey('b')), ticketing.ErrSecretKeys))
+}
+
+// lostNames is a store that has lost the names of the secret keys, and keeps those that it is given from then on.
+type lostNames struct {
+	driver.Store
+
+	names []string
+}
+
+func (s *lostNames) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
+	return s.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return fn(ctx, namesRead{tx, s}) })
+}
+
+func (s *lostNames) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, namesWritten{tx, s}) })
+}
+
+type namesRead struct {
+	driver.ReadTx
+
+	store *lostNames
+}
+
+func (t namesRead) SecretNames(context.Context) ([]string, error) { return t.store.names, nil }
+
+type namesWritten struct {
+	driver.Tx
+
+	store *lostNames
+}
+
+func (t namesWritten) SecretNames(context.Context) ([]string, error) { return t.store.names, nil }
+
+func (t namesWritten) AppendSecretName(_ context.Context, name string, _ time.Time) error {
+	t.store.names = append(t.store.names, name)
+	return nil
 }

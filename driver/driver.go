@@ -219,6 +219,9 @@ type Grouping struct {
 	// Reads makes many reads of one resource share a transaction, for stores where announced reads are one message: see
 	// [Announcer].
 	Reads bool
+	// Local means that a transaction takes a processor of this process, and few resources for a group more. While a group
+	// waited for callers to call again, that processor would be idle. So it waits only for those who call again at once.
+	Local bool
 }
 
 // A GroupingStore returns how calls are grouped best on it. The service uses it for fields that its configuration

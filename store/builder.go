@@ -22,8 +22,9 @@ type builder struct {
 	literals literals
 	// company is the company that a read is about, or the zero id if that is unknown. It affects only the speed.
 	company uuid.UUID
-	// brief is set if a read of all shards of a cluster takes less time than the connections for several at a time.
-	brief bool
+	// oneConnection is set if a read of all shards of a cluster takes less time than further connections to a node. It
+	// counts only outside of a transaction.
+	oneConnection bool
 	// shards are set if the statement names those of its company in place of the tables. It then is a template.
 	shards *companyShards
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.

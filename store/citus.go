@@ -79,7 +79,8 @@ func (p placement) statement() string {
 // clusterSettings apply in a transaction that changes tables of a cluster. By default Citus sends such changes to the
 // shards of a node over several connections at once. These do not see each other's changes, so Citus refuses changes
 // that involve foreign keys. Sequential means one connection for each node. Citus also considers all triggers unsafe,
-// since one could write to another node; the triggers of the store only refuse.
+// since one could write to another node; the triggers of the store only refuse. Each shard has one copy, without which
+// Citus refuses foreign keys.
 const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
 	"SET LOCAL citus.enable_unsafe_triggers TO on; SET LOCAL citus.shard_replication_factor TO 1; "
 

@@ -106,7 +106,7 @@ func TestClusterReadOfTwoCompanies(t *testing.T) {
 		return testdb.WorkerOf(t, dsn, id) != testdb.WorkerOf(t, dsn, ids[0])
 	})
 	is.True(other > 0)
-	s := testdb.Open(t, dsn, &store.Config{DirectNodes: true, Connections: 4})
+	s := testdb.Open(t, dsn+"&application_name=pair", &store.Config{DirectNodes: true, Connections: 4, NoPrepare: true})
 	pair := []uuid.UUID{ids[0], ids[other]}
 	is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
 		for _, asked := range [][]uuid.UUID{pair[:1], pair[1:], pair, pair[:1]} {
@@ -121,6 +121,43 @@ func TestClusterReadOfTwoCompanies(t *testing.T) {
 		}
 		return nil
 	}))
+	is.True(strings.Contains(lastStatements(t, dsn, pair[0], "pair"), "FROM ticketing_companies_1"))
+	is.Equal(lastStatements(t, dsn, pair[1], "pair"), "") // The other company is read through the coordinator.
+}
+
+// TestClusterListOfCompanies checks that a page of all companies needs one connection to each node, and that a page of
+// few of them may use several.
+func TestClusterListOfCompanies(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedCluster(t)
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	ids := spreadCompanies(t, testdb.Open(t, dsn, nil), 8)
+	for _, test := range []struct {
+		name  string
+		ask   driver.CompanyQuery
+		found int
+		one   bool
+	}{
+		{name: "all", ask: driver.CompanyQuery{Order: driver.CompaniesNewest, Limit: 100}, found: len(ids), one: true},
+		{name: "page", ask: driver.CompanyQuery{Order: driver.CompaniesByName, Limit: 3}, found: 3, one: true},
+		{
+			name:  "some",
+			ask:   driver.CompanyQuery{Order: driver.CompaniesNewest, Status: driver.CompanySuspended, Limit: 100},
+			found: 0,
+		},
+	} {
+		s := testdb.Open(t, dsn+"&application_name="+test.name, &store.Config{Connections: 1})
+		is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) error {
+			companies, err := tx.SearchCompanies(ctx, test.ask)
+			is.Equal(len(companies), test.found)
+			return err
+		}))
+		sent := strings.Join(texts(t, beside(t, dsn), `SELECT query FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = '`+test.name+`'`), "\n")
+		is.True(strings.Contains(sent, "statement_timeout"))
+		is.Equal(strings.Contains(sent, "citus.max_adaptive_executor_pool_size TO 1"), test.one)
+	}
 }
 
 // TestClusterMoveWaitsForATransaction checks that shards stay where they are while a transaction uses them.

@@ -51,22 +51,22 @@ type typedCells[R, V any] struct {
 type columnKind[V any] struct {
 	name   string
 	ids    bool
-	bytes  int
+	size   int
 	same   func(a, b V) bool
 	append func(b []byte, v V) []byte
 	check  func(v V) error // nil: every value is kept
 	boxed  func(v V) any   // the value as [builder.value] takes it
 }
 
-func (k columnKind[V]) kind() string     { return k.name }
-func (k columnKind[V]) repeatable() bool { return k.ids }
-func (k columnKind[V]) width() int       { return k.bytes }
+func (k *columnKind[V]) kind() string     { return k.name }
+func (k *columnKind[V]) repeatable() bool { return k.ids }
+func (k *columnKind[V]) width() int       { return k.size }
 
-func (c typedCells[R, V]) at(i int) V          { return c.of(&c.records[i]) }
-func (c typedCells[R, V]) equal(i, j int) bool { return c.same(c.at(i), c.at(j)) }
-func (c typedCells[R, V]) value(i int) any     { return c.boxed(c.at(i)) }
+func (c *typedCells[R, V]) at(i int) V          { return c.of(&c.records[i]) }
+func (c *typedCells[R, V]) equal(i, j int) bool { return c.same(c.at(i), c.at(j)) }
+func (c *typedCells[R, V]) value(i int) any     { return c.boxed(c.at(i)) }
 
-func (c typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
+func (c *typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
 	for i := range c.records {
 		if i > 0 {
 			b = append(b, ',')
@@ -83,7 +83,7 @@ func (c typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
 }
 
 func newColumn[R, V any](name string, of func(*R) V, kind columnKind[V]) column[R] {
-	return column[R]{name, func(records []R) cells { return typedCells[R, V]{kind, records, of} }}
+	return column[R]{name, func(records []R) cells { return &typedCells[R, V]{kind, records, of} }}
 }
 
 func equals[V comparable](a, b V) bool { return a == b }
@@ -92,14 +92,14 @@ func boxed[V any](v V) any { return v }
 
 func idColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
 	return newColumn(name, of, columnKind[uuid.UUID]{
-		name: "uuid", bytes: 37, ids: true, same: equals[uuid.UUID], append: ids.AppendText, boxed: boxed[uuid.UUID],
+		name: "uuid", size: 37, ids: true, same: equals[uuid.UUID], append: ids.AppendText, boxed: boxed[uuid.UUID],
 	})
 }
 
 // optionalColumn is a column of ids in which the zero id is NULL.
 func optionalColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
 	return newColumn(name, of, columnKind[uuid.UUID]{
-		name: "uuid", bytes: 37, same: equals[uuid.UUID], boxed: func(v uuid.UUID) any { return optional(v) },
+		name: "uuid", size: 37, same: equals[uuid.UUID], boxed: func(v uuid.UUID) any { return optional(v) },
 		append: func(b []byte, v uuid.UUID) []byte {
 			if v == uuid.Nil {
 				return append(b, "NULL"...)
@@ -111,7 +111,7 @@ func optionalColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
 
 func numberColumn[R any](name string, of func(*R) int64) column[R] {
 	return newColumn(name, of, columnKind[int64]{
-		name: "bigint", bytes: 10, same: equals[int64], boxed: boxed[int64],
+		name: "bigint", size: 10, same: equals[int64], boxed: boxed[int64],
 		append: func(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) },
 	})
 }
@@ -119,7 +119,7 @@ func numberColumn[R any](name string, of func(*R) int64) column[R] {
 // timeColumn is a column of times in milliseconds, in which the zero time is NULL.
 func timeColumn[R any](name string, of func(*R) time.Time) column[R] {
 	return newColumn(name, of, columnKind[time.Time]{
-		name: "bigint", bytes: 14, same: equals[time.Time], boxed: boxed[time.Time],
+		name: "bigint", size: 14, same: equals[time.Time], boxed: boxed[time.Time],
 		append: func(b []byte, v time.Time) []byte {
 			if v.IsZero() {
 				return append(b, "NULL"...)
@@ -131,7 +131,7 @@ func timeColumn[R any](name string, of func(*R) time.Time) column[R] {
 
 func textColumn[R any](name string, of func(*R) string) column[R] {
 	return newColumn(name, of, columnKind[string]{
-		name: "text", bytes: 30, same: equals[string], boxed: boxed[string], append: appendQuoted,
+		name: "text", size: 30, same: equals[string], boxed: boxed[string], append: appendQuoted,
 		check: func(v string) error {
 			if !keepable(v) {
 				return errText
@@ -143,14 +143,14 @@ func textColumn[R any](name string, of func(*R) string) column[R] {
 
 func boolColumn[R any](name string, of func(*R) bool) column[R] {
 	return newColumn(name, of, columnKind[bool]{
-		name: "boolean", bytes: 6, same: equals[bool], boxed: boxed[bool], append: strconv.AppendBool,
+		name: "boolean", size: 6, same: equals[bool], boxed: boxed[bool], append: strconv.AppendBool,
 	})
 }
 
 // bytesColumn is a column of bytes, in which nil is NULL.
 func bytesColumn[R any](name string, of func(*R) []byte) column[R] {
 	return newColumn(name, of, columnKind[[]byte]{
-		name: "bytea", bytes: 70, boxed: boxed[[]byte],
+		name: "bytea", size: 70, boxed: boxed[[]byte],
 		same: func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) },
 		append: func(b []byte, v []byte) []byte {
 			if v == nil {
@@ -170,16 +170,24 @@ func setOf[R any](columns []column[R], records []R) set {
 	return s
 }
 
+// shortWidth is about how many bytes a place in a list of ids takes.
+const shortWidth = 4
+
 // grow makes room in a statement for the values of the typed columns that vary.
 func (t valuesTable) grow(to *builder) {
-	bytes := 0
+	size := 0
 	for i, column := range t.typed {
-		if !t.constant[i] {
-			bytes += t.count * column.width()
+		switch {
+		case t.constant[i]:
+		case t.short[i]:
+			size += t.count * shortWidth
+		default:
+			size += t.count * column.width()
 		}
 	}
-	b := to.beginLiteral()
-	*b = slices.Grow(*b, bytes)
+	if to.template {
+		to.literals.text = slices.Grow(to.literals.text, size)
+	}
 }
 
 // boxedRows is a set with its rows as values of type any, for an engine that binds them.
@@ -188,8 +196,9 @@ func (s set) boxedRows() set {
 		return s
 	}
 	rows := make([][]any, s.count)
+	values := make([]any, s.count*len(s.typed))
 	for i := range rows {
-		rows[i] = make([]any, len(s.typed))
+		rows[i], values = values[:len(s.typed):len(s.typed)], values[len(s.typed):]
 		for j, column := range s.typed {
 			rows[i][j] = column.value(i)
 		}

@@ -15,9 +15,11 @@ import (
 func TestTypedColumnsWriteWhatRowsDo(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
+		prepares, shaped := rapid.Bool().Draw(t, "prepares"), rapid.Bool().Draw(t, "shaped")
+		typed, rows := store.InsertsOfEveryKind(prepares, shaped, false), store.InsertsOfEveryKind(prepares, shaped, true)
 		// Few different values, so that columns are constant, ids repeat, and some are NULL.
 		ids := rapid.SampledFrom([]uuid.UUID{{}, {1}, {2}, {0xff, 15: 0xff}})
-		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) store.EveryKind {
+		every := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) store.EveryKind {
 			return store.EveryKind{
 				ID: ids.Draw(t, "id"), Maybe: ids.Draw(t, "maybe"),
 				Number: rapid.SampledFrom([]int64{0, -1, 1 << 62}).Draw(t, "number"),
@@ -26,15 +28,19 @@ func TestTypedColumnsWriteWhatRowsDo(t *testing.T) {
 				Yes:    rapid.Bool().Draw(t, "yes"),
 				Bytes:  rapid.SampledFrom([][]byte{nil, {}, {0}, {0xab, 0xcd}}).Draw(t, "bytes"),
 			}
-		}), 1, 5).Draw(t, "records")
-		for _, prepares := range []bool{false, true} {
-			typed, typedErr := store.InsertEveryKind(records, prepares, false)
-			rows, rowsErr := store.InsertEveryKind(records, prepares, true)
-			if (typedErr == nil) != (rowsErr == nil) {
-				t.Fatalf("typed columns: %v, rows: %v", typedErr, rowsErr)
+		}), 1, 5)
+		for range 3 {
+			records := every.Draw(t, "records")
+			written, err := typed(records)
+			expected, rowsErr := rows(records)
+			if (err == nil) != (rowsErr == nil) {
+				t.Fatalf("typed columns: %v, rows: %v", err, rowsErr)
 			}
-			if typedErr == nil && typed != rows {
-				t.Fatalf("typed columns write\n%s\nand rows\n%s", typed, rows)
+			if written != expected {
+				t.Fatalf("typed columns write\n%s\nand rows\n%s", written, expected)
+			}
+			if company, expected := store.SoleCompany(records, false), store.SoleCompany(records, true); company != expected {
+				t.Fatalf("the company of typed columns is %v, that of rows %v", company, expected)
 			}
 		}
 	})

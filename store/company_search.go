@@ -78,14 +78,17 @@ func (s *session) SearchCompanies(ctx context.Context, ask driver.CompanyQuery) 
 	from := " FROM ticketing_companies"
 	page := from + s.store.engine.traits().useIndex(search.index) + " WHERE " + where +
 		" ORDER BY " + search.column + order + ", id" + order + " LIMIT ?"
-	spread := s.store.engine.traits().oneNode
-	if !spread {
+	onCluster := s.store.engine.traits().oneNode
+	if !onCluster {
 		// Select the ids of the page first, from the index alone if the index has all columns of the condition. On a
 		// cluster that would ask every shard twice.
 		page = from + " WHERE id IN (SELECT id" + page + ")"
 	}
 	statement := build(s.store.engine, "SELECT "+companyColumns+page, append(args, max(ask.Limit, 0))...)
-	statement.brief = spread
+	// Other conditions may read far more of each shard than a page.
+	statement.oneConnection = onCluster && ask.Status == "" && ask.Verification == "" &&
+		(ask.Prefix == "" || ask.Order == driver.CompaniesByName) &&
+		(ask.ExpiresBefore.IsZero() || ask.Order == driver.CompaniesByExpiry)
 	found, err := fetch(ctx, s, "SearchCompanies", scanCompany, statement)
 	slices.SortFunc(found, func(a, b driver.Company) int {
 		ordered := ask.Order.PlaceOf(a).Compare(ask.Order.PlaceOf(b))

@@ -512,12 +512,32 @@ type EveryKind struct {
 	Bytes     []byte
 }
 
-// InsertEveryKind returns the statement that inserts records, from typed columns or from rows.
-func InsertEveryKind(records []EveryKind, prepares, rows bool) (string, error) {
+// InsertsOfEveryKind returns a function that writes the statement which inserts records, from typed columns or from
+// rows. If shaped is set, columns that varied before stay arrays.
+func InsertsOfEveryKind(prepares, shaped, rows bool) func(records []EveryKind) (string, error) {
 	e := &postgresEngine{gen: schema.NewQueryGen(pgdialect.New()), multiResult: true}
 	if prepares {
 		e.preparing = &preparing{}
 	}
+	if shaped {
+		e.shapes = &shapes{}
+	}
+	return func(records []EveryKind) (string, error) { return e.insertEveryKind(records, rows) }
+}
+
+// SoleCompany returns the company of records whose Maybe is that of the company, from typed columns or from rows.
+func SoleCompany(records []EveryKind, rows bool) uuid.UUID {
+	of := setOf([]column[EveryKind]{
+		idColumn("id", func(r *EveryKind) uuid.UUID { return r.ID }),
+		idColumn("company_id", func(r *EveryKind) uuid.UUID { return r.Maybe }),
+	}, records)
+	if rows {
+		of = of.boxedRows()
+	}
+	return of.soleCompany()
+}
+
+func (e *postgresEngine) insertEveryKind(records []EveryKind, rows bool) (string, error) {
 	of := setOf([]column[EveryKind]{
 		idColumn("id", func(r *EveryKind) uuid.UUID { return r.ID }),
 		optionalColumn("maybe", func(r *EveryKind) uuid.UUID { return r.Maybe }),

@@ -48,7 +48,7 @@ func (s *session) UndispatchedFacts(
 
 // AppendFacts inserts facts.
 func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) error {
-	no := func(*driver.Fact) bool { return false }
+	never := func(*driver.Fact) bool { return false }
 	return insertRecords(ctx, tx, "AppendFacts", "ticketing_outbox", []column[driver.Fact]{
 		idColumn("company_id", func(f *driver.Fact) uuid.UUID { return f.CompanyID }),
 		numberColumn("at", func(f *driver.Fact) int64 { return f.At.UnixMilli() }),
@@ -57,8 +57,8 @@ func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) err
 		idColumn("subject", func(f *driver.Fact) uuid.UUID { return f.Subject }),
 		numberColumn("endpoints", func(f *driver.Fact) int64 { return f.Endpoints }),
 		// dispatched is explicit: its default in SQLite is for facts that were written before the column existed.
-		boolColumn("dispatched", no),
-		boolColumn("handled", no),
+		boolColumn("dispatched", never),
+		boolColumn("handled", never),
 	}, facts, "")
 }
 

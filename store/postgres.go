@@ -414,7 +414,7 @@ func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan
 		statement = message
 	}
 	settings := e.settings(e.statement, 0) + e.onNodes(readByIndex)
-	if statement.brief {
+	if statement.oneConnection {
 		// Citus keeps one connection to a node, and reads the definition of each shard again on every other one.
 		settings += "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
 	}

@@ -401,8 +401,8 @@ const fewValues = 100
 // appendValues writes each row on its own.
 func (t valuesTable) appendValues(to *builder) {
 	to.add("VALUES ")
-	for i, row := range t.rows {
-		for j, value := range row {
+	for i := range t.length() {
+		for j := range t.columns {
 			switch {
 			case j > 0:
 				to.add(", ")
@@ -411,7 +411,7 @@ func (t valuesTable) appendValues(to *builder) {
 			default:
 				to.add("(")
 			}
-			to.value(value)
+			to.value(t.value(j, i))
 		}
 		to.add(")")
 	}

@@ -219,7 +219,7 @@ func (e *sqliteEngine) traits() traits {
 		platformSums: "SELECT c.id AS company_id, ? AS at, " + salesSums + `
 			FROM ticketing_companies c CROSS JOIN ticketing_sales_sums s ON s.company_id = c.id
 			AND s.event_id = ? AND s.tier = '' AND s.at >= ? AND s.at < ?` + notReset + " GROUP BY 1, 2",
-		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1}, bindsValues: true, locksBeside: true,
+		migrations: "sqlite", grouping: driver.Grouping{Lanes: 1, Local: true}, bindsValues: true, locksBeside: true,
 		namesCompany: true, indexedBy: true,
 		folded: func(column string) string { return "substr(lower(" + column + "), 1, 60)" },
 	}

@@ -320,7 +320,7 @@ func (tx *transaction) insert(ctx context.Context, name, table string, rows set)
 // put inserts rows. The clause end says what happens to rows that exist already.
 func (tx *transaction) put(ctx context.Context, name, table string, rows set, end string) error {
 	engine := tx.engineAt(ctx, name, rows.soleCompany())
-	if traits := engine.traits(); traits.bindsValues || traits.oneNode {
+	if engine.traits().bindsValues {
 		rows = rows.boxedRows()
 	}
 	statement := build(engine, "")

@@ -97,13 +97,13 @@ type Config[K comparable, T any] struct {
 	// those of the run. If as many clients as before call again at once, their calls run together instead of in two
 	// halves. No idle lane starts with the first of them. The wait ends when a full group waits, when as many calls as
 	// ran have arrived, or after 50 milliseconds. There is no wait after a run of one call, nor during a [Lanes.Drain].
-	// 0 means no wait. With LongLinger some waits are longer.
+	// 0 means no wait but those of LongLinger. With it some waits are longer.
 	Linger int
 
 	// LongLinger is the divisor of long waits, for clients that call again but need a while for it, such as those
 	// behind HTTP. After sixteen waits a lane tries a long one. It goes on with them while they bring a full group or
 	// three quarters of the calls, a quarter of them later than the Linger-th part; several in vain end them. It must be
-	// smaller than Linger, without which it has no effect. 0 means no long waits.
+	// smaller than Linger, if there is one. 0 means no long waits.
 	LongLinger int
 
 	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail

@@ -27,8 +27,8 @@ const (
 	ofCall = 50 * time.Microsecond
 )
 
-// newTimedLanes returns lanes whose short waits are an eighth of a run.
-func newTimedLanes(longLinger, weight int) *timedLanes {
+// newTimedLanes returns lanes with these divisors of waits.
+func newTimedLanes(linger, longLinger, weight int) *timedLanes {
 	l := &timedLanes{}
 	var ended time.Time
 	var took time.Duration
@@ -45,7 +45,7 @@ func newTimedLanes(longLinger, weight int) *timedLanes {
 			ended = time.Now()
 			return nil
 		},
-		Lanes: 1, Linger: 8, LongLinger: longLinger, Weight: weight,
+		Lanes: 1, Linger: linger, LongLinger: longLinger, Weight: weight,
 	})
 	return l
 }
@@ -119,7 +119,7 @@ func TestALongWaitForThoseWhoComeAgain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := newTimedLanes(test.longLinger, 0)
+				l := newTimedLanes(8, test.longLinger, 0)
 				l.again(t, 64, overHTTP, time.Second)
 				l.drain(t)
 				sizes, _ := l.last(20)
@@ -129,6 +129,42 @@ func TestALongWaitForThoseWhoComeAgain(t *testing.T) {
 				}
 				if calls < test.least || calls > test.most {
 					t.Fatalf("groups of %v calls; want %d to %d in 15 of them", sizes, test.least, test.most)
+				}
+			})
+		})
+	}
+}
+
+// Without short waits a lane still waits for clients that call again at once, which it learns by trying, and not for
+// others.
+func TestWaitsThatAreOnlyTried(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name        string
+		after       func(client int) time.Duration
+		least, most int // calls of 15 groups
+		waits       int // at most
+	}{
+		{"at once", func(int) time.Duration { return 100 * time.Microsecond }, 15 * 64, 15 * 64, 15},
+		{"over HTTP", overHTTP, 15 * 24, 15 * 40, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newTimedLanes(0, 8, 0)
+				l.again(t, 64, test.after, time.Second)
+				l.drain(t)
+				sizes, waits := l.last(20)
+				calls, waited := 0, 0
+				for i, size := range sizes[:15] { // At the end, clients leave.
+					calls += size
+					if waits[i] > 5 {
+						waited++
+					}
+				}
+				if calls < test.least || calls > test.most || waited > test.waits {
+					t.Fatalf("groups of %v calls after waits of %v %%; want %d to %d calls in 15 of them and %d waits at most",
+						sizes, waits, test.least, test.most, test.waits)
 				}
 			})
 		})
@@ -155,7 +191,7 @@ func TestLongWaitsGoOnWhileTheyAreWorthIt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := newTimedLanes(2, 0)
+				l := newTimedLanes(8, 2, 0)
 				var all sync.WaitGroup
 				all.Go(func() { l.again(t, test.clients, test.after, 2*time.Second) })
 				l.evenly(t, test.every, 2*time.Second)
@@ -174,7 +210,7 @@ func TestLongWaitsGoOnWhileTheyAreWorthIt(t *testing.T) {
 func TestNoWaitBesideAFullGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newTimedLanes(2, 16)
+		l := newTimedLanes(8, 2, 16)
 		l.again(t, 64, overHTTP, time.Second)
 		l.drain(t)
 		sizes, waits := l.last(100)
@@ -191,7 +227,7 @@ func TestLongWaitsEndWithThoseWhoCameAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		l := newTimedLanes(2, 0)
+		l := newTimedLanes(8, 2, 0)
 		l.again(t, 64, overHTTP, time.Second)
 		l.mu.Lock()
 		before := len(l.waits)

@@ -127,8 +127,11 @@ func (r *runner[K, T]) gather() {
 	l := r.lanes
 	if r.misses() {
 		wait := func(divisor int) time.Duration { return min(r.took/time.Duration(divisor), longestLinger) }
-		short := wait(l.config.Linger)
-		r.await(short)
+		var short time.Duration
+		if l.config.Linger > 0 {
+			short = wait(l.config.Linger)
+			r.await(short)
+		}
 		switch {
 		case l.config.LongLinger <= 0:
 		case r.credit == 0 && r.short < trialEvery:
@@ -240,7 +243,7 @@ func (r *runner[K, T]) run() {
 // call again. If so, no other lane starts with the first of those calls.
 func (r *runner[K, T]) expect() {
 	l := r.lanes
-	if l.config.Linger <= 0 || r.alone != nil || r.ran < 2 || len(r.parts) > 0 {
+	if l.config.Linger <= 0 && l.config.LongLinger <= 0 || r.alone != nil || r.ran < 2 || len(r.parts) > 0 {
 		return
 	}
 	l.mu.Lock()

@@ -68,9 +68,11 @@ func (s *shared) join(ctx context.Context, name string) error {
 		return err
 	}
 	coordinator := nodes[0]
-	err = run(ctx, coordinator, fmt.Sprintf("ALTER DATABASE %s SET citus.shard_count TO %d", name, fewShards))
-	if err != nil {
-		return err
+	// An operator may have set more copies of a shard for other databases.
+	for _, setting := range []string{fmt.Sprintf("shard_count TO %d", fewShards), "shard_replication_factor TO 2"} {
+		if err := run(ctx, coordinator, fmt.Sprintf("ALTER DATABASE %s SET citus.%s", name, setting)); err != nil {
+			return err
+		}
 	}
 	port := cmp.Or(s.url.Port(), "5432")
 	_, err = coordinator.ExecContext(ctx, "SELECT citus_set_coordinator_host($1, $2)", s.url.Hostname(), port)
