@@ -19,6 +19,7 @@ type secretCheck struct {
 	passed atomic.Bool
 	mu     sync.Mutex
 	run    *secretRun // the check that is under way, or nil; guarded by mu
+	kept   bool       // a check has kept a name; it belongs to the check that is under way
 }
 
 // errCheckEnded is the result of a check that did not return, as in a panic.
@@ -91,8 +92,8 @@ func (c *secretCheck) compare(ctx context.Context, s *Service) error {
 		unkept, err = s.checkKeyNames(ctx, tx)
 		return err
 	})
-	keeps := len(unkept) > 0
-	if err == nil && keeps {
+	if err == nil && len(unkept) > 0 {
+		c.kept = true
 		at := s.now()
 		err = s.store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 			// The exclusive gate of the zero company keeps two processes from both being the first.
@@ -111,10 +112,8 @@ func (c *secretCheck) compare(ctx context.Context, s *Service) error {
 		return err
 	}
 	// Later calls pass without a read, so a sale pays nothing for the check. What was kept in a transaction of the host
-	// may be rolled back, and is checked again.
-	if !keeps || !s.bound {
-		c.passed.Store(true)
-	}
+	// may be rolled back to a savepoint, so there each call checks again.
+	c.passed.Store(!s.bound || !c.kept)
 	return nil
 }
 

@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
+	"github.com/uptrace/bun"
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store/memory"
 	"github.com/floatgate/ticketing/ticketingtest"
 )
@@ -88,12 +90,15 @@ func TestReadingKnowsNoCompany(t *testing.T) {
 	})
 }
 
-// askedStore counts the reads of a check of the secret keys, which wait for release if it is set.
+// askedStore counts the reads of a check of the secret keys. The names wait for release if it is set.
 type askedStore struct {
 	driver.Store
 
 	names, inUse atomic.Int64
 	release      chan struct{}
+	// loses is set if the names that were kept before are lost, and kept has those from then on.
+	loses bool
+	kept  []string
 }
 
 func (s *askedStore) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
@@ -101,18 +106,9 @@ func (s *askedStore) View(ctx context.Context, fn func(ctx context.Context, tx d
 }
 
 func (s *askedStore) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, askedWrites{tx, s}) })
-}
-
-type askedWrites struct {
-	driver.Tx
-
-	store *askedStore
-}
-
-func (t askedWrites) SecretsInUse(ctx context.Context) ([]string, error) {
-	t.store.inUse.Add(1)
-	return t.Tx.SecretsInUse(ctx)
+	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		return fn(ctx, askedWrites{Tx: tx, asked: askedTx{tx, s}})
+	})
 }
 
 type askedTx struct {
@@ -130,12 +126,34 @@ func (t askedTx) SecretNames(ctx context.Context) ([]string, error) {
 			return nil, ctx.Err()
 		}
 	}
+	if t.store.loses {
+		return t.store.kept, nil
+	}
 	return t.ReadTx.SecretNames(ctx)
 }
 
 func (t askedTx) SecretsInUse(ctx context.Context) ([]string, error) {
 	t.store.inUse.Add(1)
 	return t.ReadTx.SecretsInUse(ctx)
+}
+
+type askedWrites struct {
+	driver.Tx
+
+	asked askedTx
+}
+
+func (t askedWrites) SecretNames(ctx context.Context) ([]string, error) {
+	return t.asked.SecretNames(ctx)
+}
+
+func (t askedWrites) SecretsInUse(ctx context.Context) ([]string, error) {
+	return t.asked.SecretsInUse(ctx)
+}
+
+func (t askedWrites) AppendSecretName(ctx context.Context, name string, at time.Time) error {
+	t.asked.store.kept = append(t.asked.store.kept, name)
+	return t.Tx.AppendSecretName(ctx, name, at)
 }
 
 // TestCallsShareACheckOfTheSecretKeys checks that calls which come before the secret keys were checked wait for one
@@ -199,7 +217,7 @@ func TestLostNamesOfSecretKeysAreKeptAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	shop := ticketingtest.New(t, nil) // Its API key is in use, under 'k'.
-	lost := &lostNames{Store: shop.Store}
+	lost := &askedStore{Store: shop.Store, loses: true}
 	ready := func(keys ...[]byte) error {
 		svc, err := ticketing.New(lost, &ticketing.Config{SecretKeys: keys, Clock: shop.Clock.Now})
 		is.NoErr(err)
@@ -207,42 +225,42 @@ func TestLostNamesOfSecretKeysAreKeptAgain(t *testing.T) {
 	}
 	is.True(errors.Is(ready(secretKey('b')), ticketing.ErrSecretKeys))
 	is.NoErr(ready(secretKey('b'), secretKey('k')))
-	is.Equal(len(lost.names), 2)
+	is.Equal(len(lost.kept), 2)
 	is.True(errors.Is(ready(secretKey('b')), ticketing.ErrSecretKeys))
 }
 
-// lostNames is a store that has lost the names of the secret keys, and keeps those that it is given from then on.
-type lostNames struct {
-	driver.Store
-
-	names []string
-}
-
-func (s *lostNames) View(ctx context.Context, fn func(ctx context.Context, tx driver.ReadTx) error) error {
-	return s.Store.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return fn(ctx, namesRead{tx, s}) })
-}
-
-func (s *lostNames) Update(ctx context.Context, fn func(ctx context.Context, tx driver.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx driver.Tx) error { return fn(ctx, namesWritten{tx, s}) })
-}
-
-type namesRead struct {
-	driver.ReadTx
-
-	store *lostNames
-}
-
-func (t namesRead) SecretNames(context.Context) ([]string, error) { return t.store.names, nil }
-
-type namesWritten struct {
-	driver.Tx
-
-	store *lostNames
-}
-
-func (t namesWritten) SecretNames(context.Context) ([]string, error) { return t.store.names, nil }
-
-func (t namesWritten) AppendSecretName(_ context.Context, name string, _ time.Time) error {
-	t.store.names = append(t.store.names, name)
-	return nil
+// TestSecretKeysOfAHostThatTakesThemBack checks that a service within a host's transaction keeps the name of its first
+// key again after the host has rolled back to a savepoint.
+func TestSecretKeysOfAHostThatTakesThemBack(t *testing.T) {
+	t.Parallel()
+	for _, kind := range testdb.Hosts()[:2] {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			h := openHost(t, kind, nil)
+			with := func(keys ...[]byte) *ticketing.Service {
+				svc, err := ticketing.New(h.store, &ticketing.Config{SecretKeys: keys, Clock: h.Clock.Now})
+				is.NoErr(err)
+				return svc
+			}
+			is.NoErr(h.db.RunInTx(t.Context(), nil, func(ctx context.Context, tx bun.Tx) error {
+				bound, err := kind.Bind(ctx, h.store, tx)
+				is.NoErr(err)
+				svc := with(secretKey('b'), secretKey('k')).WithStore(bound)
+				issue := func() {
+					_, err := svc.As(ticketing.Staff("office")).IssueAPIKey(ctx, h.Company.ID, "gate", ticketing.AllGrants())
+					is.NoErr(err)
+				}
+				_, err = tx.ExecContext(ctx, "SAVEPOINT before")
+				is.NoErr(err)
+				issue()
+				is.NoErr(svc.Ready(ctx))
+				_, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT before")
+				is.NoErr(err)
+				issue()
+				return nil
+			}))
+			is.True(errors.Is(with(secretKey('k')).Ready(t.Context()), ticketing.ErrSecretKeys))
+		})
+	}
 }
