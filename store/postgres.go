@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -138,7 +139,7 @@ func connectorFor(dsn string) (*closingConnector, error) {
 	if err != nil {
 		return nil, errNotURL
 	}
-	options, err := readOptions(dsn)
+	options, err := readOptions(withSocket(dsn, parsed))
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,22 @@ func connectorFor(dsn string) (*closingConnector, error) {
 	}
 	conf.EnableTracing = false
 	return newClosingConnector(connector), nil
+}
+
+// withSocket returns a database URL that names the socket of a server where it names the folder of it, as libpq takes
+// it: postgres://USER@/NAME?host=/var/run/postgresql&port=5432. The driver dials the path as it stands.
+func withSocket(dsn string, parsed *url.URL) string {
+	const name = ".s.PGSQL."
+	query := parsed.Query()
+	folder := query.Get("host")
+	if !strings.HasPrefix(folder, "/") || strings.HasPrefix(path.Base(folder), name) {
+		return dsn
+	}
+	query.Set("host", path.Join(folder, name+cmp.Or(query.Get("port"), parsed.Port(), "5432")))
+	query.Del("port")
+	at := *parsed
+	at.RawQuery = query.Encode()
+	return at.String()
 }
 
 // readOptions parses a database URL with the driver, which panics on some.

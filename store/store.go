@@ -151,6 +151,7 @@ var (
 )
 
 // Open opens the database at dsn: "postgres://USER:PASSWORD@HOST:5432/NAME", also "postgresql://…", or "sqlite:PATH".
+// "postgres://USER@/NAME?host=FOLDER" takes the Unix socket in that folder, and "&port=N" the one of another port.
 // PATH is taken literally. If the file does not exist, Open creates it with mode 0600, unless Config.MustExist is set.
 // Open changes nothing else: see [Store.Migrate]. It fails with [ErrDSN] if dsn cannot be parsed, and with
 // [driver.ErrUnavailable] if the database cannot be reached.

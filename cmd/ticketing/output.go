@@ -145,6 +145,9 @@ func (p *program) databaseName() string {
 		return path
 	}
 	if u, err := url.Parse(p.Database); err == nil && p.onServer() {
+		if u.Host == "" && strings.HasPrefix(u.Query().Get("host"), "/") {
+			return strings.TrimPrefix(u.Path, "/") + " at " + u.Query().Get("host")
+		}
 		return u.Host + u.Path
 	}
 	scheme, _, _ := strings.Cut(p.Database, ":")

@@ -1,0 +1,72 @@
+package store_test
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// A URL may name the folder of a server's Unix socket, as libpq takes it, with the port that is in the socket's name,
+// or the socket itself.
+func TestOpenTakesASocket(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server, err := url.Parse(testdb.FreshDSN(t))
+	is.NoErr(err)
+	folder, err := os.MkdirTemp("", "pg") //nolint:usetesting // The path of a socket has to be short.
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(os.RemoveAll(folder)) })
+	for _, port := range []string{"5432", "6543"} {
+		forward(t, filepath.Join(folder, ".s.PGSQL."+port), server.Host)
+	}
+	for _, test := range []struct{ host, query string }{
+		{"", "host=" + folder},
+		{"", "port=6543&host=" + folder},
+		{":6543", "application_name=shop&host=" + folder},
+		{"", "host=" + folder + "/.s.PGSQL.6543"},
+	} {
+		at := *server
+		at.Host, at.RawQuery = test.host, test.query
+		s, err := store.Open(t.Context(), at.String(), nil)
+		is.NoErr(err)
+		is.NoErr(s.Migrate(t.Context()))
+		is.NoErr(s.Close())
+	}
+}
+
+// forward lets connections to a socket lead to a server.
+func forward(tb testing.TB, socket, addr string) {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "unix", socket)
+	is.New(tb).NoErr(err)
+	tb.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			backend, err := new(net.Dialer).DialContext(tb.Context(), "tcp", addr)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(backend, client) // Either end may close first.
+				_ = backend.Close()
+			}()
+			go func() {
+				_, _ = io.Copy(client, backend)
+				_ = client.Close()
+			}()
+		}
+	}()
+}
