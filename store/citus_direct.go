@@ -96,6 +96,7 @@ func newDirectNodes(
 		node.Host = address
 		options := node.Query()
 		options.Del("host")
+		options.Del("port") // of a socket
 		node.RawQuery = options.Encode()
 		connector, err := connectorFor(node.String())
 		if err != nil {

@@ -172,6 +172,11 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 			"UNAVAILABLE", "127.0.0.1:1/d cannot be used: dial tcp 127.0.0.1:1: connect: connection refused",
 		},
 		{
+			"no socket", "postgres://guest@/d?host=/does/not/exist&port=6543",
+			"UNAVAILABLE", "the database d at /does/not/exist cannot be used: " +
+				"dial unix /does/not/exist/.s.PGSQL.6543: connect: no such file or directory",
+		},
+		{
 			"wrong password", "postgres://guest:hush-hash@" + at + "/postgres?sslmode=disable",
 			"DATABASE_ACCESS", "password authentication failed",
 		},
