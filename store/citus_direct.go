@@ -92,13 +92,7 @@ func newDirectNodes(
 		return nil, errNotURL
 	}
 	open := func(address string) (*bun.DB, error) {
-		node := *parsed
-		node.Host = address
-		options := node.Query()
-		options.Del("host")
-		options.Del("port") // of a socket
-		node.RawQuery = options.Encode()
-		connector, err := connectorFor(node.String())
+		connector, err := connectorFor(nodeURL(parsed, address))
 		if err != nil {
 			return nil, err
 		}
@@ -110,6 +104,17 @@ func newDirectNodes(
 		open: open, size: cfg.Connections, log: cfg.Logger, age: locationsAge,
 		nodes: make(map[string]*directNode), hashes: make(map[uuid.UUID]int64),
 	}, nil
+}
+
+// nodeURL returns the URL of a node at an address: that of the database without its own host or socket.
+func nodeURL(database *url.URL, address string) string {
+	node := *database
+	node.Host = address
+	options := node.Query()
+	options.Del("host")
+	options.Del("port") // of a socket
+	node.RawQuery = options.Encode()
+	return node.String()
 }
 
 // atNode calls do with an engine that is connected to the node of a company, if there is one. If that node cannot be

@@ -556,3 +556,12 @@ func (e *postgresEngine) insertEveryKind(records []EveryKind, rows bool) (string
 	}
 	return string(statement.appendMessage(nil, nil)), nil
 }
+
+// NodeURL returns the URL of a node of a cluster at an address.
+func NodeURL(dsn, address string) (string, error) {
+	database, err := url.Parse(dsn)
+	if err != nil {
+		return "", err
+	}
+	return nodeURL(database, address), nil
+}

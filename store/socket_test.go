@@ -70,3 +70,16 @@ func forward(tb testing.TB, socket, addr string) {
 		}
 	}()
 }
+
+// The URL of a node has all that the URL of the database has, but for the host, or the socket and its port.
+func TestNodeURL(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"postgres://shop@db:6000/live?sslmode=require",
+		"postgres://shop@/live?host=/var/run/postgresql&port=6000&sslmode=require",
+	} {
+		node, err := store.NodeURL(dsn, "10.0.0.2:5432")
+		is.New(t).NoErr(err)
+		is.New(t).Equal(node, "postgres://shop@10.0.0.2:5432/live?sslmode=require")
+	}
+}

@@ -145,8 +145,8 @@ func (p *program) databaseName() string {
 		return path
 	}
 	if u, err := url.Parse(p.Database); err == nil && p.onServer() {
-		if u.Host == "" && strings.HasPrefix(u.Query().Get("host"), "/") {
-			return strings.TrimPrefix(u.Path, "/") + " at " + u.Query().Get("host")
+		if socket := u.Query().Get("host"); strings.HasPrefix(socket, "/") {
+			return strings.TrimPrefix(u.Path, "/") + " at " + socket
 		}
 		return u.Host + u.Path
 	}
