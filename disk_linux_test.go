@@ -36,8 +36,9 @@ func TestDiskFull(t *testing.T) {
 	r.buy("web", 4, httpBuyFunc(t, shop.Service, shop.APIKey))
 	r.begun("grouped", "alone", "web")
 
-	// There is room in the log, so the server itself keeps running.
-	_, err := beside(t, dsn).ExecContext(t.Context(), "CHECKPOINT; SELECT pg_switch_wal()")
+	// There is room in the log, so the server itself keeps running: the checkpoint is written to a new segment, and leaves
+	// the one before for later.
+	_, err := beside(t, dsn).ExecContext(t.Context(), "SELECT pg_switch_wal(); CHECKPOINT")
 	is.NoErr(err)
 	ballast := filepath.Join(disk, "ballast")
 	is.True(errors.Is(fill(ballast), syscall.ENOSPC))
