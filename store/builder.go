@@ -30,6 +30,8 @@ type builder struct {
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.
 	prepare keeping
 	parts   []part
+	// copied are the rows of the COPY statements of a message, as they follow it: see postgres_copy.go.
+	copied []byte
 }
 
 // fragment is a value that writes its own SQL.

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -37,6 +38,9 @@ type cells interface {
 	// appendElements appends all values as elements of an array literal, separated by commas. It fails for a text that a
 	// database would not keep.
 	appendElements(b []byte) ([]byte, error)
+	// appendField appends a value as a field of a row in the binary format of COPY: its length in four bytes, and the
+	// value. It fails as appendElements does.
+	appendField(b []byte, i int) ([]byte, error)
 }
 
 // typedCells implements cells for values of one type.
@@ -54,6 +58,7 @@ type columnKind[V any] struct {
 	size   int
 	same   func(a, b V) bool
 	append func(b []byte, v V) []byte
+	field  func(b []byte, v V) []byte
 	check  func(v V) error // nil: every value is kept
 	boxed  func(v V) any   // the value as [builder.value] takes it
 }
@@ -82,6 +87,16 @@ func (c *typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
 	return b, nil
 }
 
+func (c *typedCells[R, V]) appendField(b []byte, i int) ([]byte, error) {
+	v := c.at(i)
+	if c.check != nil {
+		if err := c.check(v); err != nil {
+			return b, err
+		}
+	}
+	return c.field(b, v), nil
+}
+
 func newColumn[R, V any](name string, of func(*R) V, kind columnKind[V]) column[R] {
 	return column[R]{name, func(records []R) cells { return &typedCells[R, V]{kind, records, of} }}
 }
@@ -92,7 +107,8 @@ func boxed[V any](v V) any { return v }
 
 func idColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
 	return newColumn(name, of, columnKind[uuid.UUID]{
-		name: "uuid", size: 37, ids: true, same: equals[uuid.UUID], append: ids.AppendText, boxed: boxed[uuid.UUID],
+		name: "uuid", size: 37, ids: true, same: equals[uuid.UUID], append: ids.AppendText, field: idField,
+		boxed: boxed[uuid.UUID],
 	})
 }
 
@@ -106,13 +122,19 @@ func optionalColumn[R any](name string, of func(*R) uuid.UUID) column[R] {
 			}
 			return ids.AppendText(b, v)
 		},
+		field: func(b []byte, v uuid.UUID) []byte {
+			if v == uuid.Nil {
+				return append(b, nullField...)
+			}
+			return idField(b, v)
+		},
 	})
 }
 
 func numberColumn[R any](name string, of func(*R) int64) column[R] {
 	return newColumn(name, of, columnKind[int64]{
 		name: "bigint", size: 10, same: equals[int64], boxed: boxed[int64],
-		append: func(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) },
+		append: func(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) }, field: numberField,
 	})
 }
 
@@ -126,12 +148,19 @@ func timeColumn[R any](name string, of func(*R) time.Time) column[R] {
 			}
 			return strconv.AppendInt(b, v.UnixMilli(), 10)
 		},
+		field: func(b []byte, v time.Time) []byte {
+			if v.IsZero() {
+				return append(b, nullField...)
+			}
+			return numberField(b, v.UnixMilli())
+		},
 	})
 }
 
 func textColumn[R any](name string, of func(*R) string) column[R] {
 	return newColumn(name, of, columnKind[string]{
 		name: "text", size: 30, same: equals[string], boxed: boxed[string], append: appendQuoted,
+		field: func(b []byte, v string) []byte { return append(appendLength(b, len(v)), v...) },
 		check: func(v string) error {
 			if !keepable(v) {
 				return errText
@@ -144,6 +173,12 @@ func textColumn[R any](name string, of func(*R) string) column[R] {
 func boolColumn[R any](name string, of func(*R) bool) column[R] {
 	return newColumn(name, of, columnKind[bool]{
 		name: "boolean", size: 6, same: equals[bool], boxed: boxed[bool], append: strconv.AppendBool,
+		field: func(b []byte, v bool) []byte {
+			if v {
+				return append(b, 0, 0, 0, 1, 1)
+			}
+			return append(b, 0, 0, 0, 1, 0)
+		},
 	})
 }
 
@@ -158,7 +193,26 @@ func bytesColumn[R any](name string, of func(*R) []byte) column[R] {
 			}
 			return append(hex.AppendEncode(append(b, `"\\x`...), v), '"')
 		},
+		field: func(b []byte, v []byte) []byte {
+			if v == nil {
+				return append(b, nullField...)
+			}
+			return append(appendLength(b, len(v)), v...)
+		},
 	})
+}
+
+// nullField is a field of COPY that is NULL: it has the length -1 and no value.
+const nullField = "\xff\xff\xff\xff"
+
+func appendLength(b []byte, length int) []byte {
+	return binary.BigEndian.AppendUint32(b, uint32(length)) //nolint:gosec // Of a value that a column may have.
+}
+
+func idField(b []byte, v uuid.UUID) []byte { return append(appendLength(b, len(v)), v[:]...) }
+
+func numberField(b []byte, v int64) []byte {
+	return binary.BigEndian.AppendUint64(appendLength(b, 8), uint64(v)) //nolint:gosec // All 64 bits are wanted.
 }
 
 // setOf returns the set of the records, with their columns.
@@ -206,11 +260,15 @@ func (s set) boxedRows() set {
 	return set{columns: s.columns, rows: rows}
 }
 
-// insertRecords inserts records into a table. The clause end says what happens to rows that exist already.
+// insertRecords inserts records into a table, by COPY where the engine can. The clause end says what happens to rows
+// that exist already.
 func insertRecords[R any](
 	ctx context.Context, tx *transaction, name, table string, columns []column[R], records []R, end string,
 ) error {
 	return inParts(records, func(records []R) error {
+		if e, ok := tx.store.engine.(*postgresEngine); ok && end == "" && e.copies() {
+			return tx.copy(ctx, e, table, setOf(columns, records))
+		}
 		return tx.put(ctx, name, table, setOf(columns, records), end)
 	})
 }

@@ -10,6 +10,21 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
+// anyRecord draws from few different values, so that columns are constant, ids repeat, and some are NULL.
+func anyRecord() *rapid.Generator[store.EveryKind] {
+	ids := rapid.SampledFrom([]uuid.UUID{{}, {1}, {2}, {0xff, 15: 0xff}})
+	return rapid.Custom(func(t *rapid.T) store.EveryKind {
+		return store.EveryKind{
+			ID: ids.Draw(t, "id"), Maybe: ids.Draw(t, "maybe"),
+			Number: rapid.SampledFrom([]int64{0, -1, 1 << 62}).Draw(t, "number"),
+			At:     rapid.SampledFrom([]time.Time{{}, time.UnixMilli(1), minute(5)}).Draw(t, "at"),
+			Text:   rapid.SampledFrom([]string{"", "a", `"'\{},`, "NULL", "é", "\x00", "\xff"}).Draw(t, "text"),
+			Yes:    rapid.Bool().Draw(t, "yes"),
+			Bytes:  rapid.SampledFrom([][]byte{nil, {}, {0}, {0xab, 0xcd}}).Draw(t, "bytes"),
+		}
+	})
+}
+
 // TestTypedColumnsWriteWhatRowsDo checks that an insert of typed columns is the statement that the same values in rows
 // make, and that both refuse the same texts.
 func TestTypedColumnsWriteWhatRowsDo(t *testing.T) {
@@ -17,18 +32,7 @@ func TestTypedColumnsWriteWhatRowsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prepares, shaped := rapid.Bool().Draw(t, "prepares"), rapid.Bool().Draw(t, "shaped")
 		typed, rows := store.InsertsOfEveryKind(prepares, shaped, false), store.InsertsOfEveryKind(prepares, shaped, true)
-		// Few different values, so that columns are constant, ids repeat, and some are NULL.
-		ids := rapid.SampledFrom([]uuid.UUID{{}, {1}, {2}, {0xff, 15: 0xff}})
-		every := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) store.EveryKind {
-			return store.EveryKind{
-				ID: ids.Draw(t, "id"), Maybe: ids.Draw(t, "maybe"),
-				Number: rapid.SampledFrom([]int64{0, -1, 1 << 62}).Draw(t, "number"),
-				At:     rapid.SampledFrom([]time.Time{{}, time.UnixMilli(1), minute(5)}).Draw(t, "at"),
-				Text:   rapid.SampledFrom([]string{"", "a", `"'\{},`, "NULL", "é", "\x00", "\xff"}).Draw(t, "text"),
-				Yes:    rapid.Bool().Draw(t, "yes"),
-				Bytes:  rapid.SampledFrom([][]byte{nil, {}, {0}, {0xab, 0xcd}}).Draw(t, "bytes"),
-			}
-		}), 1, 5)
+		every := rapid.SliceOfN(anyRecord(), 1, 5)
 		for range 3 {
 			records := every.Draw(t, "records")
 			written, err := typed(records)

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/uptrace/bun/driver/pgdriver"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -171,7 +170,8 @@ func (e *postgresEngine) classify(err error) error {
 		}
 		return err
 	}
-	if missing, outdated := lacksPrepared(err); missing || outdated {
+	_, copyRefused := errors.AsType[*copyRefusedError](err)
+	if missing, outdated := lacksPrepared(err); missing || outdated || copyRefused {
 		return &transientError{&sqlError{state}}
 	}
 	const class = 2
@@ -239,15 +239,27 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network)
 }
 
+// fielded is an error of PostgreSQL with the fields of the message in which it came: a pgdriver.Error, or the
+// serverError of a COPY.
+type fielded interface {
+	error
+	Field(code byte) string
+}
+
+// isFatal reports whether the error ends the connection.
+func isFatal(err fielded) bool {
+	severity := cmp.Or(err.Field('V'), err.Field('S')) // Not every pooler sends both.
+	return severity == "FATAL" || severity == "PANIC"
+}
+
 // stateOf reads an error of PostgreSQL, from this driver or from any other that gives its SQLSTATE.
 func stateOf(err error) (state, message, constraint string, fatal, native bool) {
-	if of, ok := errors.AsType[pgdriver.Error](err); ok {
-		severity := cmp.Or(of.Field('V'), of.Field('S')) // Not every pooler sends both.
+	if of, ok := errors.AsType[fielded](err); ok {
 		constraint = of.Field('n')
 		if constraint == "" && of.Field('c') != "" { // NOT NULL has no name.
 			constraint = notNull(of.Field('t'), of.Field('c'))
 		}
-		return of.Field('C'), of.Field('M'), constraint, severity == "FATAL" || severity == "PANIC", true
+		return of.Field('C'), of.Field('M'), constraint, isFatal(of), true
 	}
 	if of, ok := errors.AsType[interface {
 		error

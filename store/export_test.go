@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
@@ -537,8 +539,39 @@ func SoleCompany(records []EveryKind, rows bool) uuid.UUID {
 	return of.soleCompany()
 }
 
-func (e *postgresEngine) insertEveryKind(records []EveryKind, rows bool) (string, error) {
-	of := setOf([]column[EveryKind]{
+// CopyEveryKind adds records to the pending writes of a transaction, as a COPY.
+func CopyEveryKind(ctx context.Context, tx driver.Tx, table string, records []EveryKind) error {
+	of := tx.(*transaction)
+	return of.copy(ctx, of.store.engine.(*postgresEngine), table, everyKind(records))
+}
+
+// Copies reports whether rows are written by COPY now.
+func Copies(s *Store) bool { return s.engine.(*postgresEngine).copies() }
+
+// ReadResponses reads responses to a message with rows, and returns the SQLSTATE of an error that they report, and
+// whether the connection can be used after them.
+func ReadResponses(responses []byte) (state string, usable bool, err error) {
+	conn := &closable{}
+	err = (&preparingConn{pgConn: conn, responses: bufio.NewReader(bytes.NewReader(responses))}).readResponses()
+	state, _, _, _, _ = stateOf(err)
+	return state, !conn.closed, err
+}
+
+// closable is a connection without a network.
+type closable struct {
+	pgConn
+
+	closed bool
+}
+
+// Close records that the connection cannot be used any more.
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}
+
+func everyKind(records []EveryKind) set {
+	return setOf([]column[EveryKind]{
 		idColumn("id", func(r *EveryKind) uuid.UUID { return r.ID }),
 		optionalColumn("maybe", func(r *EveryKind) uuid.UUID { return r.Maybe }),
 		numberColumn("number", func(r *EveryKind) int64 { return r.Number }),
@@ -547,6 +580,10 @@ func (e *postgresEngine) insertEveryKind(records []EveryKind, rows bool) (string
 		boolColumn("yes", func(r *EveryKind) bool { return r.Yes }),
 		bytesColumn("bytes", func(r *EveryKind) []byte { return r.Bytes }),
 	}, records)
+}
+
+func (e *postgresEngine) insertEveryKind(records []EveryKind, rows bool) (string, error) {
+	of := everyKind(records)
 	if rows {
 		of = of.boxedRows()
 	}

@@ -69,6 +69,8 @@ type postgresEngine struct {
 	shapes *shapes
 	// preparing is the state of prepared statements. It is nil for a host's pool.
 	preparing *preparing
+	// copiesRows is set if rows may be written by COPY: see copies.
+	copiesRows bool
 	// known is the identity of the tables when it was last read.
 	known *atomic.Pointer[identity]
 	// statement bounds a statement, and idle the time between two statements of a transaction: statementTimeout and
@@ -94,6 +96,9 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 			e.preparing.most = maxShardStatements
 		}
 		e.direct, err = newDirectNodes(ctx, dsn, cfg, e.preparing)
+	}
+	if err == nil && !e.distributed && e.preparing != nil {
+		e.allowCopy(ctx)
 	}
 	if err != nil {
 		_ = pool.Close()
@@ -382,6 +387,9 @@ func (e *postgresEngine) limits(statement, lock time.Duration) string {
 		text.WriteString(byIndex)
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
 			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
+		if e.copiesRows {
+			text.WriteString(copySettings(e.idle))
+		}
 	}
 	return text.String()
 }

@@ -26,7 +26,8 @@ type boundPostgres struct {
 // bind refuses a transaction whose statements would find other tables than those of the store.
 func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
 	inside := *e
-	inside.multiResult, inside.preparing = false, nil // Sessions of the host keep no statements of the store.
+	// Sessions of the host keep no statements of the store, and its driver may take no rows.
+	inside.multiResult, inside.preparing, inside.copiesRows = false, nil, false
 	if pool != nil {
 		if pool.Dialect().Name() != dialect.PG {
 			return nil, errNoPostgres

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"context"
 	sqldriver "database/sql/driver"
 	"errors"
@@ -11,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 )
 
 // Prepared statements of PostgreSQL. A connection of the store's own pool keeps the statements that builders make
@@ -36,6 +35,9 @@ func isHot(name string) bool {
 	return false
 }
 
+// notSupported is the SQLSTATE of what PostgreSQL does not do.
+const notSupported = "0A000"
+
 const (
 	// maxStatements is how many statements a connection keeps, and maxShardStatements how many one to a node of a cluster
 	// keeps, where each shard has its own. The last reservedStatements are for those that isHot reports. One
@@ -46,13 +48,15 @@ const (
 	firstPause, lastPause = time.Minute, time.Hour
 )
 
-// preparing is what all connections of a store know together about prepared statements.
+// preparing is what all connections of a store know together about prepared statements, and about COPY.
 type preparing struct {
 	log   *slog.Logger
 	most  int           // statements of a connection
 	mu    sync.Mutex    // of pause
 	pause time.Duration // the length of the last pause
 	until atomic.Int64  // no statement is prepared before this time, in nanoseconds
+	// insertUntil is the time, in nanoseconds, until which rows are written by INSERT because COPY was refused.
+	insertUntil atomic.Int64
 	// forgotten counts how often all connections had to forget what they prepared.
 	forgotten atomic.Int64
 }
@@ -101,6 +105,7 @@ type preparingConn struct {
 	prefix    string            // of the names of its statements
 	names     map[string]string // of prepared statements, by template
 	number    int               // of the last name
+	responses *bufio.Reader     // of sendRows, or nil
 }
 
 func newPreparingConn(conn pgConn, shared *preparing) *preparingConn {
@@ -116,6 +121,8 @@ type messageKey struct{}
 type message struct {
 	before    string // is sent first
 	statement *builder
+	// unprepared is set if the statements are sent with their literals.
+	unprepared bool
 }
 
 // notRendered is the text of a message until a connection replaces it. PostgreSQL would refuse it.
@@ -129,24 +136,47 @@ func (e *postgresEngine) message(ctx context.Context, statement *builder) (conte
 func (e *postgresEngine) messageAfter(
 	ctx context.Context, before string, statement *builder,
 ) (context.Context, string) {
-	if statement.template && e.preparing != nil && e.preparing.allowed() {
-		return context.WithValue(ctx, messageKey{}, &message{before, statement}), notRendered
+	if e.preparing != nil && (statement.template || len(statement.copied) > 0) {
+		if allowed := e.preparing.allowed(); allowed || len(statement.copied) > 0 {
+			return context.WithValue(ctx, messageKey{}, &message{before, statement, !allowed}), notRendered
+		}
 	}
 	return ctx, string(statement.appendMessage([]byte(before), nil))
 }
 
-// render returns the text of a message, and the templates that it prepares.
-func (c *preparingConn) render(ctx context.Context, text string) (rendered string, fresh []string) {
+// messageOf returns the message whose text a connection is given, or nil.
+func messageOf(ctx context.Context, text string) *message {
 	m, ok := ctx.Value(messageKey{}).(*message)
 	if !ok || text != notRendered {
+		return nil
+	}
+	return m
+}
+
+// render returns the text of a message, and the templates that it prepares.
+func (c *preparingConn) render(ctx context.Context, text string) (rendered string, fresh []string) {
+	m := messageOf(ctx, text)
+	if m == nil {
 		return text, nil
 	}
+	buffer, fresh := c.appendMessage(make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare), m)
+	return string(buffer), fresh
+}
+
+// roomToPrepare is about what the names of prepared statements add to a message that prepares none.
+const roomToPrepare = 1024
+
+// appendMessage appends the text of a message. It returns the templates that the message prepares, too.
+func (c *preparingConn) appendMessage(to []byte, m *message) (text []byte, fresh []string) {
 	if forgotten := c.shared.forgotten.Load(); forgotten != c.forgotten {
 		clear(c.names)
 		c.forgotten = forgotten
 	}
-	buffer := append(make([]byte, 0, len(m.before)+m.statement.size()+1024), m.before...)
-	return string(m.statement.appendMessage(buffer, func(template []byte, hot bool) (string, bool) {
+	to = append(to, m.before...)
+	if m.unprepared {
+		return m.statement.appendMessage(to, nil), nil
+	}
+	return m.statement.appendMessage(to, func(template []byte, hot bool) (string, bool) {
 		name, known := c.names[string(template)]
 		room := c.shared.most - c.number // Forgotten ones stay in the session.
 		if known || room <= 0 || !hot && room <= reservedStatements {
@@ -157,7 +187,7 @@ func (c *preparingConn) render(ctx context.Context, text string) (rendered strin
 		c.names[string(template)] = name
 		fresh = append(fresh, string(template))
 		return name, true
-	})), fresh
+	}), fresh
 }
 
 // QueryContext sends a message that returns rows.
@@ -173,6 +203,10 @@ func (c *preparingConn) QueryContext(
 func (c *preparingConn) ExecContext(
 	ctx context.Context, text string, args []sqldriver.NamedValue,
 ) (sqldriver.Result, error) {
+	if m := messageOf(ctx, text); m != nil && len(m.statement.copied) > 0 {
+		fresh, err := c.sendRows(ctx, m)
+		return sqldriver.RowsAffected(0), c.checked(err, fresh)
+	}
 	text, fresh := c.render(ctx, text)
 	result, err := c.pgConn.ExecContext(ctx, text, args)
 	return result, c.checked(err, fresh)
@@ -200,10 +234,10 @@ func (c *preparingConn) checked(err error, fresh []string) error {
 // lacksPrepared reports whether PostgreSQL does not have a prepared statement, or has one whose columns have changed
 // since. A message that failed like that may be sent again.
 func lacksPrepared(err error) (missing, outdated bool) {
-	native, ok := errors.AsType[pgdriver.Error](err)
+	native, ok := errors.AsType[fielded](err)
 	if !ok {
 		return false, false
 	}
 	state := native.Field('C')
-	return state == "26000", state == "0A000" && native.Field('R') == "RevalidateCachedQuery"
+	return state == "26000", state == notSupported && native.Field('R') == "RevalidateCachedQuery"
 }

@@ -25,7 +25,7 @@ func TestOpenTakesASocket(t *testing.T) {
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(os.RemoveAll(folder)) })
 	for _, port := range []string{"5432", "6543"} {
-		forward(t, filepath.Join(folder, ".s.PGSQL."+port), server.Host)
+		forward(t, "unix", filepath.Join(folder, ".s.PGSQL."+port), server.Host)
 	}
 	for _, test := range []struct{ host, query string }{
 		{"", "host=" + folder},
@@ -42,10 +42,10 @@ func TestOpenTakesASocket(t *testing.T) {
 	}
 }
 
-// forward lets connections to a socket lead to a server.
-func forward(tb testing.TB, socket, addr string) {
+// forward lets connections to a socket or a port lead to a server. It returns the address of the socket or the port.
+func forward(tb testing.TB, network, at, addr string) string {
 	tb.Helper()
-	listener, err := new(net.ListenConfig).Listen(tb.Context(), "unix", socket)
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), network, at)
 	is.New(tb).NoErr(err)
 	tb.Cleanup(func() { _ = listener.Close() })
 	go func() {
@@ -69,6 +69,7 @@ func forward(tb testing.TB, socket, addr string) {
 			}()
 		}
 	}()
+	return listener.Addr().String()
 }
 
 // The URL of a node has all that the URL of the database has, but for the host, or the socket and its port.

@@ -101,8 +101,8 @@ func (b *builder) kept() keeping {
 	return b.prepare
 }
 
-// size returns the number of bytes that the statements have.
-func (b *builder) size() int { return len(b.text) + len(b.literals.text) }
+// size returns the number of bytes that the statements and the rows of COPY have.
+func (b *builder) size() int { return len(b.text) + len(b.literals.text) + len(b.copied) }
 
 // appendMessage appends the text of all statements to a message. For a statement to be prepared it calls name with the
 // template, and with whether it is kept always. name returns the name of the prepared statement, or "" for a statement

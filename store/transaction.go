@@ -267,7 +267,7 @@ func (tx *transaction) beforeStatement(ctx context.Context, statement *builder) 
 	}
 	ctx = context.WithoutCancel(ctx)
 	tx.reachNodes(statement)
-	if tx.returnsRows || !tx.store.engine.traits().multiStatement {
+	if tx.returnsRows || len(tx.pending.copied) > 0 || !tx.store.engine.traits().multiStatement {
 		return ctx, tx.flush(ctx)
 	}
 	if len(tx.pending.text) > 0 {

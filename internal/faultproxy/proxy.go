@@ -18,14 +18,16 @@ type Proxy struct {
 	ctx      context.Context //nolint:containedctx // It ends with the listener, which is no call's.
 	running  sync.WaitGroup
 
-	mu      sync.Mutex
-	target  string
-	links   map[*link]struct{}
-	count   int // connections accepted
-	refuse  bool
-	holds   int
-	held    chan struct{} // closed when the last hold is released; nil if there is none
-	observe func(Message) Action
+	mu     sync.Mutex
+	target string
+	links  map[*link]struct{}
+	count  int // connections accepted
+	refuse bool
+	// keepPorts is set by KeepPorts.
+	keepPorts bool
+	holds     int
+	held      chan struct{} // closed when the last hold is released; nil if there is none
+	observe   func(Message) Action
 }
 
 // New starts a proxy to a server's host and port, on its own port. The proxy and its connections end with the test.
@@ -75,6 +77,14 @@ func (p *Proxy) Redirect(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = target
+}
+
+// KeepPorts makes later connections come to the server from the ports of the clients, of 127.0.0.2, so that a client
+// which asks the server for its port does not notice the proxy. A system without that address uses other ports.
+func (p *Proxy) KeepPorts() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keepPorts = true
 }
 
 // Hold stops all connections, including later ones. Nothing that is sent from now on is forwarded in either direction
@@ -133,13 +143,28 @@ func (p *Proxy) accept() {
 	}
 }
 
-func (p *Proxy) serve(client net.Conn) {
+// dial connects to a server, from the port of a client if one is given.
+func (p *Proxy) dial(target string, client *net.TCPAddr) (net.Conn, error) {
 	const patience = 10 * time.Second
 	dialer := net.Dialer{Timeout: patience}
+	if client != nil {
+		from := dialer
+		from.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2), Port: client.Port}
+		if server, err := from.DialContext(p.ctx, "tcp", target); err == nil {
+			return server, nil
+		}
+	}
+	return dialer.DialContext(p.ctx, "tcp", target)
+}
+
+func (p *Proxy) serve(client net.Conn) {
 	p.mu.Lock()
-	target := p.target
+	target, from := p.target, client.RemoteAddr().(*net.TCPAddr)
+	if !p.keepPorts {
+		from = nil
+	}
 	p.mu.Unlock()
-	server, err := dialer.DialContext(p.ctx, "tcp", target)
+	server, err := p.dial(target, from)
 	if err != nil {
 		_ = client.Close()
 		return

@@ -31,7 +31,8 @@ binaries=$2 data=$folder/data log=$folder/log server=
 while read -r verb argument; do
 	case $verb in
 	init)
-		"$binaries/initdb" -D "$data" -U ticketing -A trust -E UTF8 --locale=C -N </dev/null >>"$log" 2>&1
+		"$binaries/initdb" -D "$data" -U ticketing -A trust -E UTF8 --locale=C -N </dev/null >>"$log" 2>&1 &&
+			echo "host all all 127.0.0.2/32 trust" >>"$data/pg_hba.conf"
 		echo $? ;;
 	clone)
 		"$binaries/pg_basebackup" -D "$data" -d "$argument" -R -X stream -c fast -N </dev/null >>"$log" 2>&1

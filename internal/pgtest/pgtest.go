@@ -208,6 +208,10 @@ func (t *template) ready(tb testing.TB, s *shared, fill func(tb testing.TB, dsn 
 	return t.name
 }
 
+// OwnServer reports whether the databases of tests are on a server that pgtest started. It accepts clients from
+// 127.0.0.2, too, as faultproxy's KeepPorts needs it.
+func OwnServer() bool { return os.Getenv(clusterEnvironment) == "" && os.Getenv(environment) == "" }
+
 func use(tb testing.TB) *shared {
 	tb.Helper()
 	leftOut(tb)

@@ -1,0 +1,308 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// The rows that a transaction only inserts go to PostgreSQL by COPY in its binary format, which takes about half the
+// time of an INSERT from arrays. A COPY is a statement of a message like any other, so the order of the writes stays.
+// The rows of all COPY statements follow the message at once. The protocol has the server ask for them (CopyInResponse)
+// when it comes to their statement, but it finds them if they were sent before, and ignores those that remain after an
+// error. So a message with rows takes no more round trips than one without, and ends as every message does.
+//
+// While a server waits for rows, neither the timeout of a statement nor that of an idle transaction ends it. If the
+// host of the store lost its power after it had sent a part of them, the transaction would keep its locks. So rows are
+// copied only over TCP connections that end at the server, see reachesServer, whose transactions make the server's
+// kernel find out within half a minute, see copySettings. What remains is a process that is stopped, and not killed,
+// while the kernel has not taken all of a message: its transaction keeps its locks until the process ends or goes on.
+//
+// A server that refuses COPY where it may take an INSERT, as it does where row security applies to the role, makes the
+// transaction run again with INSERT.
+
+const (
+	// insertsFor is how long rows are written by INSERT after a COPY was refused or went wrong.
+	insertsFor = time.Hour
+	// copyHeader begins the rows of a COPY: the signature of the format, no flags, and an extension without a byte.
+	copyHeader = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
+	// copyTrailer ends the rows: a number of fields that no row has.
+	copyTrailer = "\xff\xff"
+	// maxResponse is the largest error of a server that is read.
+	maxResponse = 1 << 20
+)
+
+// copySettings end a connection whose other end is gone while the server waits for rows: within the limit, if it sent
+// something that nobody confirms, or if nobody confirms the probes that its kernel sends for lack of anything else.
+func copySettings(limit time.Duration) string {
+	const probes = 3
+	every := max(int(limit.Seconds())/probes, 1)
+	return fmt.Sprintf("SET LOCAL tcp_keepalives_idle TO %d; SET LOCAL tcp_keepalives_interval TO %d; "+
+		"SET LOCAL tcp_user_timeout TO %d; ", every, every, limit.Milliseconds())
+}
+
+// reachesServer reports whether the TCP connections of the store end at the server, and not at a pooler or a proxy, and
+// the server runs on Linux, which has copySettings. It asks which port the server sees on one of them.
+func (e *postgresEngine) reachesServer(ctx context.Context) (bool, error) {
+	conn, err := e.take(ctx, e.patience)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	var seen int
+	var linux bool
+	err = e.query(ctx, conn.Conn, build(e, "SELECT coalesce(inet_client_port(), 0)::bigint, version() LIKE '%linux%'"),
+		eachRow(func(row rowSet) error { return row.Scan(&seen, &linux) }))
+	if err != nil {
+		return false, err
+	}
+	var port int
+	err = conn.Raw(func(conn any) error {
+		if address, ok := conn.(*preparingConn).network().LocalAddr().(*net.TCPAddr); ok {
+			port = address.Port
+		}
+		return nil
+	})
+	return linux && port != 0 && port == seen, err
+}
+
+// allowCopy decides whether rows are ever written by COPY. Without an answer they are not.
+func (e *postgresEngine) allowCopy(ctx context.Context) {
+	var err error
+	if e.copiesRows, err = e.reachesServer(ctx); err != nil {
+		e.preparing.log.WarnContext(ctx, "ticketing/store: rows are written by INSERT: the server does not say where its "+
+			"connections end", "error", e.classify(err))
+	}
+}
+
+// copies reports whether rows are written by COPY now.
+func (e *postgresEngine) copies() bool {
+	return e.copiesRows && e.preparing.allowed() && time.Now().UnixNano() >= e.preparing.insertUntil.Load()
+}
+
+// copy adds rows to the pending writes, as a COPY.
+func (tx *transaction) copy(ctx context.Context, e *postgresEngine, table string, rows set) error {
+	if tx.ended.Load() {
+		return errEnded
+	}
+	if err := tx.check(); err != nil {
+		return err
+	}
+	tx.ahead.forget()
+	to := &tx.pending
+	to.engine, to.template = e, true
+	to.add("COPY " + table + " (" + strings.Join(rows.columns, ", ") + ") FROM STDIN (FORMAT binary)")
+	to.endPart(keepNot, nil)
+	var err error
+	if to.copied, err = appendRows(to.copied, rows); err != nil {
+		tx.fail(err)
+		return err
+	}
+	if to.size() < maxPending {
+		return nil
+	}
+	return tx.flush(context.WithoutCancel(ctx))
+}
+
+// appendRows appends the messages of the protocol that have the rows of a COPY: CopyData and CopyDone.
+func appendRows(b []byte, rows set) ([]byte, error) {
+	size := len(copyHeader)
+	for _, column := range rows.typed {
+		size += rows.count * column.width()
+	}
+	b = slices.Grow(b, size)
+	start := len(b) + 1
+	b = append(b, 'd', 0, 0, 0, 0)
+	b = append(b, copyHeader...)
+	for i := range rows.count {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(rows.typed))) //nolint:gosec // A few columns.
+		for _, column := range rows.typed {
+			var err error
+			if b, err = column.appendField(b, i); err != nil {
+				return b, err
+			}
+		}
+	}
+	b = append(b, copyTrailer...)
+	endMessage(b, start)
+	return append(b, 'c', 0, 0, 0, 4), nil
+}
+
+// endMessage writes the length of a message of the protocol, which includes its own four bytes, to its start.
+func endMessage(b []byte, start int) {
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start)) //nolint:gosec // Of maxRows rows.
+}
+
+// sendRows sends a message and the rows of its COPY statements, and reads the responses. It returns the templates that
+// the message prepares, too. The driver has CopyFrom for a COPY that is alone in its message, and waits for the server
+// to ask for the rows. sendRows uses the network connection while the driver does not. It expects that the driver has
+// read all of what the server sent before, which it has after a ReadyForQuery, and leaves nothing unread itself.
+func (c *preparingConn) sendRows(ctx context.Context, m *message) (fresh []string, err error) {
+	const start = 1
+	b := make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare)
+	b, fresh = c.appendMessage(append(b, 'Q', 0, 0, 0, 0), m)
+	b = append(b, 0)
+	endMessage(b, start)
+	b = append(b, m.statement.copied...)
+
+	conn := c.network()
+	deadline := time.Now().Add(readTimeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
+		deadline = at
+	}
+	// A server that waits for a lock reads no rows, so the time to write is that to read. What it sends before it has read
+	// them is short.
+	if err = conn.SetDeadline(deadline); err == nil {
+		_, err = conn.Write(b)
+	}
+	if err != nil {
+		_ = c.Close()
+		return fresh, err
+	}
+	return fresh, c.checkRefusal(ctx, c.readResponses())
+}
+
+// network returns the network connection, or the TLS connection in it.
+func (c *preparingConn) network() net.Conn { return c.pgConn.(*pgdriver.Conn).Conn() }
+
+// readResponses reads the responses to a message, up to the last, and returns the error of the message. It closes the
+// connection if that cannot be used any more.
+func (c *preparingConn) readResponses() error {
+	if c.responses == nil {
+		c.responses = bufio.NewReader(c.network())
+	}
+	var refused *serverError
+	for ended := false; !ended || c.responses.Buffered() > 0; {
+		kind, reported, err := c.readResponse()
+		if err == nil && kind == 'Z' && ended {
+			err = errResponse
+		}
+		if err != nil {
+			_ = c.Close()
+			switch {
+			case refused != nil:
+				return refused
+			case ended && !errors.Is(err, errResponse):
+				return nil // The message was done.
+			}
+			return err
+		}
+		if reported != nil && isFatal(reported) {
+			_ = c.Close()
+		}
+		if refused == nil && !ended {
+			refused = reported
+		}
+		ended = ended || kind == 'Z'
+	}
+	if refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// readResponse reads one response, and returns the error that it reports.
+func (c *preparingConn) readResponse() (kind byte, reported *serverError, err error) {
+	var header [5]byte
+	if _, err := io.ReadFull(c.responses, header[:]); err != nil {
+		return 0, nil, err
+	}
+	kind = header[0]
+	size := int(binary.BigEndian.Uint32(header[1:])) - (len(header) - 1)
+	switch {
+	case size < 0:
+		return 0, nil, errResponse
+	case kind == 'E' && size <= maxResponse:
+		reported, err = readServerError(c.responses, size)
+		return kind, reported, err
+	// What statements return (T, D, C, I), what a server reports at any time (N, S, A), that it asks for rows, and that
+	// the message has ended.
+	case strings.IndexByte("TDCINSAGZ", kind) >= 0:
+		_, err = c.responses.Discard(size)
+		return kind, nil, err
+	}
+	return 0, nil, errResponse
+}
+
+// errResponse is the error of a server that does not follow the protocol. The connection counts as lost.
+var errResponse = fmt.Errorf("a response that does not belong to the message: %w", io.ErrUnexpectedEOF)
+
+// checkRefusal returns the error of a message with rows. If the server may take them by INSERT, that is how they are
+// written for a while.
+func (c *preparingConn) checkRefusal(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*serverError](err)
+	switch {
+	case ok && refused.mayTakeInsert():
+		c.shared.insertInstead(ctx, "SQLSTATE "+refused.Field('C'))
+		return &copyRefusedError{err}
+	case errors.Is(err, errResponse):
+		c.shared.insertInstead(ctx, err.Error())
+	}
+	return err
+}
+
+// insertInstead makes all connections write rows by INSERT for a while. It logs that the first time.
+func (p *preparing) insertInstead(ctx context.Context, reason string) {
+	before, now := p.insertUntil.Load(), time.Now()
+	if now.UnixNano() < before || !p.insertUntil.CompareAndSwap(before, now.Add(insertsFor).UnixNano()) || before != 0 {
+		return
+	}
+	p.log.WarnContext(ctx, "ticketing/store: the server does not take rows by COPY: they are written by INSERT, and COPY "+
+		"is tried again from time to time", "reason", reason)
+}
+
+// copyRefusedError is the error of a message that the server refused and may take with INSERT in place of COPY. The
+// transaction may run again.
+type copyRefusedError struct{ err error }
+
+func (e *copyRefusedError) Error() string { return e.err.Error() }
+func (e *copyRefusedError) Unwrap() error { return e.err }
+
+// serverError is an error of the server, by the codes of its fields. It is what pgdriver.Error is for the messages that
+// the driver sends.
+type serverError struct{ fields map[byte]string }
+
+func readServerError(from io.Reader, size int) (*serverError, error) {
+	body := make([]byte, size)
+	if _, err := io.ReadFull(from, body); err != nil {
+		return nil, err
+	}
+	e := &serverError{make(map[byte]string)}
+	for text := range strings.SplitSeq(string(body), "\x00") {
+		if text != "" {
+			e.fields[text[0]] = text[1:]
+		}
+	}
+	return e, nil
+}
+
+// Field returns a field of the message, as the protocol names it: C is the SQLSTATE.
+func (e *serverError) Field(code byte) string { return e.fields[code] }
+
+func (e *serverError) Error() string { return e.Field('M') }
+
+// mayTakeInsert reports whether the server may take as INSERT what it refused as COPY. A connection that it ended says
+// nothing about that.
+func (e *serverError) mayTakeInsert() bool {
+	if isFatal(e) {
+		return false
+	}
+	switch e.Field('C') {
+	case notSupported: // COPY to a table with row security is not.
+		_, outdated := lacksPrepared(e)
+		return !outdated
+	// A view in the place of the table, the syntax, a malformed field or row, a violation of the protocol.
+	case "42809", "42601", "22P03", "22P04", "08P01":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,311 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"database/sql"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/matryer/is"
+	"pgregory.net/rapid"
+
+	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/store"
+)
+
+// TestCopiedRowsAreThoseOfAnInsert checks that a COPY writes what an INSERT of the same records does, and that both
+// refuse the same texts.
+func TestCopiedRowsAreThoseOfAnInsert(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	_, err := pool.ExecContext(t.Context(), `CREATE TABLE records
+		(id uuid, maybe uuid, number bigint, at bigint, text text, yes boolean, bytes bytea);
+		CREATE TABLE copied (LIKE records)`)
+	is.NoErr(err)
+	insert := store.InsertsOfEveryKind(false, false, true)
+	const different = `SELECT count(*) FROM ((TABLE records EXCEPT ALL TABLE copied) UNION ALL
+		(TABLE copied EXCEPT ALL TABLE records)) AS d`
+	ctx := t.Context()
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.SliceOfN(anyRecord(), 1, 5).Draw(t, "records")
+		inserted, insertErr := insert(records)
+		err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			if _, err := tx.Begin(ctx, driver.BeginOptions{}); err != nil {
+				return err
+			}
+			if insertErr == nil {
+				if err := store.ExecIn(ctx, tx, inserted); err != nil {
+					return err
+				}
+			}
+			return store.CopyEveryKind(ctx, tx, "copied", records)
+		})
+		if (err == nil) != (insertErr == nil) {
+			t.Fatalf("COPY: %v, INSERT: %v", err, insertErr)
+		}
+		var count int
+		if err := pool.QueryRowContext(ctx, different).Scan(&count); err != nil || count != 0 {
+			t.Fatalf("%d rows differ (%v)", count, err)
+		}
+	})
+	var kept int
+	is.NoErr(pool.QueryRowContext(t.Context(), "SELECT count(*) FROM copied").Scan(&kept))
+	is.True(kept > 0)
+}
+
+// TestWhereRowsAreCopied checks that rows are copied only where the connections of the store end at the server.
+func TestWhereRowsAreCopied(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.FreshDSN(t)
+	at, err := url.Parse(dsn)
+	is.New(t).NoErr(err)
+	folder, err := os.MkdirTemp("", "pg") //nolint:usetesting // The path of a socket has to be short.
+	is.New(t).NoErr(err)
+	t.Cleanup(func() { is.New(t).NoErr(os.RemoveAll(folder)) })
+	socket := filepath.Join(folder, ".s.PGSQL.5432")
+	forward(t, "unix", socket, at.Host)
+	proxied, relayed := *at, *at
+	proxied.Host, proxied.RawQuery = "", "host="+socket
+	relayed.Host = forward(t, "tcp", "127.0.0.1:0", at.Host)
+	for name, test := range map[string]struct {
+		dsn    string
+		cfg    *store.Config
+		copies bool
+	}{
+		"direct":              {dsn, nil, true},
+		"no prepared":         {dsn, &store.Config{NoPrepare: true}, false},
+		"socket of a proxy":   {proxied.String(), nil, false},
+		"proxy":               {relayed.String(), nil, false},
+		"PgBouncer, sessions": {pgtest.PgBouncer(t, dsn, "pool_mode=session"), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := testdb.Open(t, test.dsn, test.cfg)
+			is.Equal(store.Copies(s), test.copies)
+			// A server that waits for rows gives up a client that confirms nothing any more.
+			if test.copies {
+				is.NoErr(update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
+					return store.ExecIn(ctx, tx, `DO $$ BEGIN
+						IF current_setting('tcp_user_timeout') <> '30000' OR current_setting('tcp_keepalives_idle') <> '10'
+							OR current_setting('tcp_keepalives_interval') <> '10' THEN RAISE 'unbounded'; END IF; END $$`)
+				}))
+			}
+		})
+	}
+	t.Run("a host's pool", func(t *testing.T) {
+		t.Parallel()
+		is.New(t).True(!store.Copies(openPool(t, drivers()["pgdriver"](t, dsn))))
+	})
+}
+
+// TestCopyOverTLS checks that rows are copied over TLS.
+func TestCopyOverTLS(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	server := pgtest.Start(t)
+	db := beside(t, server.DSN("postgres"))
+	useTLS(t, db)
+	at, err := url.Parse(server.DSN("postgres"))
+	is.NoErr(err)
+	at.RawQuery = "sslmode=require"
+	s := testdb.Open(t, at.String(), nil)
+	is.NoErr(s.Migrate(t.Context()))
+	furnish(t, s, newBatch(1, 0))
+	is.True(store.Copies(s))
+	for order := 1; order <= 3; order++ {
+		sell(t, s, order)
+		is.Equal(len(lines(t, s, order)), 2)
+	}
+	is.True(store.Copies(s))
+	var encrypted int
+	is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+		WHERE ssl AND application_name = 'ticketing'`).Scan(&encrypted))
+	is.True(encrypted > 0)
+}
+
+// useTLS gives a server a certificate. The server itself writes the files, since they have to be its user's.
+func useTLS(t *testing.T, db *sql.DB) {
+	t.Helper()
+	is := is.New(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	is.NoErr(err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	is.NoErr(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	is.NoErr(err)
+	for _, file := range []struct {
+		name string
+		pem.Block
+	}{
+		{"server.crt", pem.Block{Type: "CERTIFICATE", Bytes: certificate}},
+		{"server.key", pem.Block{Type: "PRIVATE KEY", Bytes: private}},
+	} {
+		_, err = db.ExecContext(t.Context(), fmt.Sprintf(
+			"COPY (SELECT unnest(string_to_array('%s', E'\\n'))) TO PROGRAM 'umask 077; cat >%s'",
+			bytes.TrimSpace(pem.EncodeToMemory(&file.Block)), file.name))
+		is.NoErr(err)
+	}
+	for _, statement := range []string{"ALTER SYSTEM SET ssl TO on", "SELECT pg_reload_conf()"} {
+		_, err = db.ExecContext(t.Context(), statement)
+		is.NoErr(err)
+	}
+	until(t, db, "SELECT current_setting('ssl')::bool")
+}
+
+// TestSalesUnderRowSecurity checks that a role to which row security applies sells: PostgreSQL refuses its COPY, so the
+// rows are written by INSERT. The log says so once.
+func TestSalesUnderRowSecurity(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	owner := testdb.Open(t, dsn, nil)
+	furnish(t, owner, newBatch(1, 0))
+	role := "clerk_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	for _, statement := range []string{
+		"CREATE ROLE " + role + " LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO " + role,
+		"ALTER TABLE ticketing_orders ENABLE ROW LEVEL SECURITY",
+		"CREATE POLICY all_orders ON ticketing_orders USING (true) WITH CHECK (true)",
+	} {
+		_, err := owner.Pool().ExecContext(t.Context(), statement)
+		is.NoErr(err)
+	}
+	t.Cleanup(func() {
+		db := beside(t, dsn)
+		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
+			_, err := db.ExecContext(context.WithoutCancel(t.Context()), statement)
+			is.NoErr(err)
+		}
+	})
+	as, err := url.Parse(dsn)
+	is.NoErr(err)
+	as.User = url.User(role)
+	var log bytes.Buffer
+	s := testdb.Open(t, as.String(), &store.Config{Connections: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	is.True(store.Copies(s))
+	sell(t, s, 1)
+	is.True(!store.Copies(s))
+	sell(t, s, 2)
+	is.Equal(len(lines(t, s, 2)), 2)
+	is.Equal(strings.Count(log.String(), "written by INSERT"), 1)
+	is.True(strings.Contains(log.String(), "SQLSTATE 0A000"))
+}
+
+// TestRefusedRows checks that a transaction whose rows the database refuses keeps nothing, reports the constraint, and
+// leaves the connection as it was, however many rows follow the one that was refused.
+func TestRefusedRows(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	sell(t, s, 1)
+	session := func() (id int) {
+		is.NoErr(pool.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&id))
+		return id
+	}
+	first := session()
+	for _, rows := range []int{1, 900, 4000} {
+		admissions := make([]driver.Admission, rows)
+		for i := range admissions {
+			admissions[i] = driver.Admission{
+				CompanyID: company, OrderNumber: 99, Line: i + 1, ID: uuid.New(), LineID: uuid.New(), OrderID: number(9),
+				EventID: event.ID, Tier: "Regular", Batch: 1, Title: strings.Repeat("é", 400),
+			}
+		}
+		err := update(t.Context(), s, func(ctx context.Context, tx driver.Tx) error {
+			fact := driver.Fact{CompanyID: company, At: minute(1), ID: number(rows), Type: driver.FactOrderCreated}
+			if err := tx.AppendFacts(ctx, []driver.Fact{fact, fact}); err != nil {
+				return err
+			}
+			return tx.AppendAdmissions(ctx, admissions)
+		})
+		broken, ok := errors.AsType[*driver.ConstraintError](err)
+		is.True(ok)
+		is.Equal(broken.Constraint, "outbox_pkey")
+		is.Equal(session(), first)
+		is.True(store.Copies(s))
+	}
+	sell(t, s, 2)
+	is.Equal(len(lines(t, s, 2)), 2)
+	is.Equal(session(), first)
+}
+
+const (
+	ready   = "Z\x00\x00\x00\x05I"
+	asks    = "G\x00\x00\x00\x09\x01\x00\x01\x00\x01"
+	copied  = "C\x00\x00\x00\x0bCOPY 1\x00"
+	notice  = "N\x00\x00\x00\x10SNOTICE\x00Mm\x00\x00"
+	exists  = "E\x00\x00\x00\x16SERROR\x00C23505\x00Mm\x00\x00"
+	failing = "E\x00\x00\x00\x16SFATAL\x00C57P01\x00Mm\x00\x00"
+)
+
+// TestResponsesToRows checks what the responses to a message mean, and whether the connection can be used after them.
+func TestResponsesToRows(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		responses, refused string
+		ok, usable         bool
+	}{
+		"committed":                     {asks + copied + asks + copied + notice + copied + ready, "", true, true},
+		"refused":                       {asks + exists + ready, "23505", false, true},
+		"the first error counts":        {exists + failing, "23505", false, false},
+		"ended by the server":           {asks + failing, "57P01", false, false},
+		"ended, then refused":           {failing + ready, "57P01", false, false},
+		"refused before it ended":       {"E\x00\x00\x00\x16SFATAL\x00C08P01\x00Mm\x00\x00", "08P01", false, false},
+		"shut down after the end":       {asks + copied + ready + failing, "", true, false},
+		"a notice after the end":        {asks + copied + ready + notice, "", true, true},
+		"a notice that is cut off":      {asks + copied + ready + notice[:9], "", true, false},
+		"two ends":                      {ready + ready, "", false, false},
+		"nothing":                       {"", "", false, false},
+		"cut off":                       {asks + copied, "", false, false},
+		"a message of another protocol": {asks + "H\x00\x00\x00\x05I" + ready, "", false, false},
+		"a length that is too small":    {asks + "C\x00\x00\x00\x03" + ready, "", false, false},
+		"an error that is too long":     {"E\x7f\xff\xff\xff" + ready, "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			state, usable, err := store.ReadResponses([]byte(test.responses))
+			is.Equal(err == nil, test.ok)
+			is.Equal(usable, test.usable)
+			is.Equal(state, test.refused)
+		})
+	}
+}
+
+// FuzzResponsesToRows checks that responses which report success have an end and no error before it, and that a
+// connection stays usable only if all of them were read.
+func FuzzResponsesToRows(f *testing.F) {
+	f.Add([]byte(asks + copied + notice + ready))
+	f.Add([]byte(asks + exists + ready))
+	f.Add([]byte(ready + failing))
+	f.Fuzz(func(t *testing.T, responses []byte) {
+		is := is.New(t)
+		state, usable, err := store.ReadResponses(responses)
+		if err == nil {
+			before, _, ended := bytes.Cut(responses, []byte("Z\x00\x00\x00"))
+			is.True(ended)
+			is.True(!bytes.HasPrefix(before, []byte("E")))
+		}
+		is.True(err == nil || state != "" || !usable)
+		is.True(state == "" || err != nil)
+	})
+}
