@@ -548,6 +548,23 @@ func CopyEveryKind(ctx context.Context, tx driver.Tx, table string, records []Ev
 // Copies reports whether rows are written by COPY now.
 func Copies(s *Store) bool { return s.engine.(*postgresEngine).copies() }
 
+// CheckRefusal returns whether a transaction runs again because of an error to a message with rows, with the fields of
+// the error, or with none after a response that cannot be, and whether rows are written by INSERT from then on.
+func CheckRefusal(ctx context.Context, log *slog.Logger, fields map[byte]string) (again, inserts func() bool) {
+	conn := &preparingConn{shared: &preparing{log: log}}
+	again = func() bool {
+		err := errResponse
+		if fields != nil {
+			err = &serverError{fields}
+		}
+		return isTransient((&postgresEngine{}).classify(conn.checkRefusal(ctx, err)))
+	}
+	return again, func() bool { return time.Now().UnixNano() < conn.shared.insertUntil.Load() }
+}
+
+// Pause begins a pause of prepared statements.
+func Pause(s *Store) { s.engine.(*postgresEngine).preparing.stop() }
+
 // ReadResponses reads responses to a message with rows, and returns the SQLSTATE of an error that they report, and
 // whether the connection can be used after them.
 func ReadResponses(responses []byte) (state string, usable bool, err error) {

@@ -387,9 +387,6 @@ func (e *postgresEngine) limits(statement, lock time.Duration) string {
 		text.WriteString(byIndex)
 		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
 			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
-		if e.copiesRows {
-			text.WriteString(copySettings(e.idle))
-		}
 	}
 	return text.String()
 }

@@ -51,7 +51,8 @@ func copySettings(limit time.Duration) string {
 }
 
 // reachesServer reports whether the TCP connections of the store end at the server, and not at a pooler or a proxy, and
-// the server runs on Linux, which has copySettings. It asks which port the server sees on one of them.
+// the server runs on Linux, which has copySettings. It compares the port that the server sees on one of them with that
+// of the store, so a proxy that uses the ports of its clients passes for none.
 func (e *postgresEngine) reachesServer(ctx context.Context) (bool, error) {
 	conn, err := e.take(ctx, e.patience)
 	if err != nil {
@@ -75,13 +76,18 @@ func (e *postgresEngine) reachesServer(ctx context.Context) (bool, error) {
 	return linux && port != 0 && port == seen, err
 }
 
-// allowCopy decides whether rows are ever written by COPY. Without an answer they are not.
+// allowCopy decides, once, whether rows are ever written by COPY. Without an answer they are not.
 func (e *postgresEngine) allowCopy(ctx context.Context) {
-	var err error
-	if e.copiesRows, err = e.reachesServer(ctx); err != nil {
-		e.preparing.log.WarnContext(ctx, "ticketing/store: rows are written by INSERT: the server does not say where its "+
-			"connections end", "error", e.classify(err))
+	reaches, err := e.reachesServer(ctx)
+	switch {
+	case err != nil:
+		e.preparing.log.WarnContext(ctx, "ticketing/store: rows are written by INSERT and not by COPY, which takes less "+
+			"time: the server does not say where its connections end", "error", e.classify(err))
+	case !reaches:
+		e.preparing.log.DebugContext(ctx, "ticketing/store: rows are written by INSERT and not by COPY, which takes less "+
+			"time: the connections are not of TCP, or end at a pooler or a proxy, or the server does not run on Linux")
 	}
+	e.copiesRows = reaches && err == nil
 }
 
 // copies reports whether rows are written by COPY now.
@@ -144,8 +150,9 @@ func endMessage(b []byte, start int) {
 
 // sendRows sends a message and the rows of its COPY statements, and reads the responses. It returns the templates that
 // the message prepares, too. The driver has CopyFrom for a COPY that is alone in its message, and waits for the server
-// to ask for the rows. sendRows uses the network connection while the driver does not. It expects that the driver has
-// read all of what the server sent before, which it has after a ReadyForQuery, and leaves nothing unread itself.
+// to ask for the rows. sendRows uses the network connection while the driver does not. After a ReadyForQuery the driver
+// may have read no more than a notice, or the reason why the server ended the connection. sendRows leaves nothing
+// unread.
 func (c *preparingConn) sendRows(ctx context.Context, m *message) (fresh []string, err error) {
 	const start = 1
 	b := make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare)
@@ -223,10 +230,13 @@ func (c *preparingConn) readResponse() (kind byte, reported *serverError, err er
 		return 0, nil, errResponse
 	case kind == 'E' && size <= maxResponse:
 		reported, err = readServerError(c.responses, size)
+		if err == nil && reported.Field('C') == "" {
+			err = errResponse
+		}
 		return kind, reported, err
-	// What statements return (T, D, C, I), what a server reports at any time (N, S, A), that it asks for rows, and that
-	// the message has ended.
-	case strings.IndexByte("TDCINSAGZ", kind) >= 0:
+	// The end of the message, with the state of the transaction; what statements return (T, D, C, I), what a server
+	// reports at any time (N, S, A), and that it asks for rows.
+	case kind == 'Z' && size == 1, strings.IndexByte("TDCINSAG", kind) >= 0:
 		_, err = c.responses.Discard(size)
 		return kind, nil, err
 	}
@@ -234,7 +244,7 @@ func (c *preparingConn) readResponse() (kind byte, reported *serverError, err er
 }
 
 // errResponse is the error of a server that does not follow the protocol. The connection counts as lost.
-var errResponse = fmt.Errorf("a response that does not belong to the message: %w", io.ErrUnexpectedEOF)
+var errResponse = fmt.Errorf("an unexpected response of the server to rows: %w", io.ErrUnexpectedEOF)
 
 // checkRefusal returns the error of a message with rows. If the server may take them by INSERT, that is how they are
 // written for a while.

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"database/sql"
+	"encoding/binary"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,8 +17,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,6 +82,9 @@ func TestCopiedRowsAreThoseOfAnInsert(t *testing.T) {
 	is.True(kept > 1)
 }
 
+// copiesHere reports whether rows are copied to the server of the tests.
+func copiesHere() bool { return pgtest.OwnServer() && runtime.GOOS == "linux" }
+
 // TestWhereRowsAreCopied checks that rows are copied only where the connections of the store end at the server.
 func TestWhereRowsAreCopied(t *testing.T) {
 	t.Parallel()
@@ -98,7 +104,7 @@ func TestWhereRowsAreCopied(t *testing.T) {
 		cfg    *store.Config
 		copies bool
 	}{
-		"direct":              {dsn, nil, true},
+		"direct":              {dsn, nil, copiesHere()},
 		"no prepared":         {dsn, &store.Config{NoPrepare: true}, false},
 		"socket of a proxy":   {proxied.String(), nil, false},
 		"proxy":               {relayed.String(), nil, false},
@@ -138,12 +144,11 @@ func TestCopyOverTLS(t *testing.T) {
 	s := testdb.Open(t, at.String(), nil)
 	is.NoErr(s.Migrate(t.Context()))
 	furnish(t, s, newBatch(1, 0))
-	is.True(store.Copies(s))
 	for order := 1; order <= 3; order++ {
+		is.Equal(store.Copies(s), runtime.GOOS == "linux")
 		sell(t, s, order)
 		is.Equal(len(lines(t, s, order)), 2)
 	}
-	is.True(store.Copies(s))
 	var encrypted int
 	is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
 		WHERE ssl AND application_name = 'ticketing'`).Scan(&encrypted))
@@ -180,42 +185,108 @@ func useTLS(t *testing.T, db *sql.DB) {
 	until(t, db, "SELECT current_setting('ssl')::bool")
 }
 
-// TestSalesUnderRowSecurity checks that a role to which row security applies sells: PostgreSQL refuses its COPY, so the
-// rows are written by INSERT. The log says so once.
-func TestSalesUnderRowSecurity(t *testing.T) {
+// TestRoleThatCannotCopy checks that a role sells which cannot use COPY: because row security applies to it, so that
+// PostgreSQL refuses its COPY, or because it may not ask for the port of its connection. The log says so once.
+func TestRoleThatCannotCopy(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dsn := testdb.FreshDSN(t)
-	owner := testdb.Open(t, dsn, nil)
+	server := pgtest.Start(t)
+	owner := testdb.Open(t, server.DSN("postgres"), nil)
+	is.NoErr(owner.Migrate(t.Context()))
 	furnish(t, owner, newBatch(1, 0))
-	role := "clerk_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	for _, statement := range []string{
-		"CREATE ROLE " + role + " LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO " + role,
-		"ALTER TABLE ticketing_orders ENABLE ROW LEVEL SECURITY",
-		"CREATE POLICY all_orders ON ticketing_orders USING (true) WITH CHECK (true)",
-	} {
-		_, err := owner.Pool().ExecContext(t.Context(), statement)
-		is.NoErr(err)
-	}
-	t.Cleanup(func() {
-		db := beside(t, dsn)
-		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
-			_, err := db.ExecContext(context.WithoutCancel(t.Context()), statement)
+	as, err := url.Parse(server.DSN("postgres"))
+	is.NoErr(err)
+	as.User = url.User("clerk")
+	open := func(statements ...string) (*store.Store, *bytes.Buffer) {
+		for _, statement := range statements {
+			_, err := owner.Pool().ExecContext(t.Context(), statement)
 			is.NoErr(err)
 		}
-	})
-	as, err := url.Parse(dsn)
-	is.NoErr(err)
-	as.User = url.User(role)
-	var log bytes.Buffer
-	s := testdb.Open(t, as.String(), &store.Config{Connections: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	is.True(store.Copies(s))
+		var log bytes.Buffer
+		return testdb.Open(t, as.String(), &store.Config{
+			Connections: 1, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}), &log
+	}
+	s, log := open("CREATE ROLE clerk LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk",
+		"ALTER TABLE ticketing_orders ENABLE ROW LEVEL SECURITY",
+		"CREATE POLICY all_orders ON ticketing_orders USING (true) WITH CHECK (true)")
+	is.Equal(store.Copies(s), runtime.GOOS == "linux")
 	sell(t, s, 1)
 	is.True(!store.Copies(s))
 	sell(t, s, 2)
 	is.Equal(len(lines(t, s, 2)), 2)
+	if runtime.GOOS == "linux" {
+		is.Equal(strings.Count(log.String(), "written by INSERT"), 1)
+		is.True(strings.Contains(log.String(), "SQLSTATE 0A000"))
+	}
+
+	s, log = open("REVOKE EXECUTE ON FUNCTION inet_client_port() FROM PUBLIC")
+	is.True(!store.Copies(s))
+	sell(t, s, 3)
+	is.Equal(len(lines(t, s, 3)), 2)
 	is.Equal(strings.Count(log.String(), "written by INSERT"), 1)
-	is.True(strings.Contains(log.String(), "SQLSTATE 0A000"))
+}
+
+// TestRefusalsOfRows checks after which errors a transaction runs again with INSERT, for an hour. The log says so once.
+func TestRefusalsOfRows(t *testing.T) {
+	t.Parallel()
+	const again, insert = true, true
+	for name, test := range map[string]struct {
+		fields         map[byte]string
+		again, inserts bool
+	}{
+		"row security":           {map[byte]string{'V': "ERROR", 'C': "0A000"}, again, insert},
+		"a view":                 {map[byte]string{'V': "ERROR", 'C': "42809"}, again, insert},
+		"syntax":                 {map[byte]string{'V': "ERROR", 'C': "42601"}, again, insert},
+		"a malformed field":      {map[byte]string{'V': "ERROR", 'C': "22P03"}, again, insert},
+		"a malformed row":        {map[byte]string{'V': "ERROR", 'C': "22P04"}, again, insert},
+		"the protocol":           {map[byte]string{'V': "ERROR", 'C': "08P01"}, again, insert},
+		"the end of a server":    {map[byte]string{'V': "FATAL", 'C': "08P01"}, again, !insert}, // As a lost connection.
+		"a plan that is old":     {map[byte]string{'V': "ERROR", 'C': "0A000", 'R': "RevalidateCachedQuery"}, again, !insert},
+		"a deadlock":             {map[byte]string{'V': "ERROR", 'C': "40P01"}, again, !insert},
+		"a row that exists":      {map[byte]string{'V': "ERROR", 'C': "23505", 'n': "orders_pkey"}, !again, !insert},
+		"a response that is odd": {nil, again, insert}, // As a lost connection.
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				var log bytes.Buffer
+				runsAgain, inserts := store.CheckRefusal(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), test.fields)
+				for range 3 {
+					is.Equal(runsAgain(), test.again)
+					is.Equal(inserts(), test.inserts)
+					time.Sleep(time.Hour - time.Nanosecond)
+					is.Equal(inserts(), test.inserts)
+					time.Sleep(time.Nanosecond)
+					is.True(!inserts())
+				}
+				is.Equal(strings.Count(log.String(), "written by INSERT"), map[bool]int{true: 1}[test.inserts])
+			})
+		})
+	}
+}
+
+// TestRowsAndAPause checks that rows which wait to be sent are sent when a pause of prepared statements begins, with
+// statements that need not be prepared.
+func TestRowsAndAPause(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	sell(t, s, 1)
+	runs := 0
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		runs++
+		if err := sale(ctx, tx, 2, 2); err != nil {
+			return err
+		}
+		store.Pause(s)
+		return store.ExecIn(ctx, tx, "DEALLOCATE ALL")
+	}))
+	is.Equal(runs, 1)
+	is.True(!store.Copies(s))
+	is.Equal(prepared(t, pool), 0)
+	is.Equal(len(lines(t, s, 2)), 2)
 }
 
 // TestRefusedRows checks that a transaction whose rows the database refuses keeps nothing, reports the constraint, and
@@ -249,7 +320,7 @@ func TestRefusedRows(t *testing.T) {
 		is.True(ok)
 		is.Equal(broken.Constraint, "outbox_pkey")
 		is.Equal(session(), first)
-		is.True(store.Copies(s))
+		is.Equal(store.Copies(s), copiesHere())
 	}
 	sell(t, s, 2)
 	is.Equal(len(lines(t, s, 2)), 2)
@@ -299,21 +370,35 @@ func TestResponsesToRows(t *testing.T) {
 	}
 }
 
-// FuzzResponsesToRows checks that responses which report success have an end and no error before it, and that a
-// connection stays usable only if all of them were read.
+// FuzzResponsesToRows checks that responses which report success end, with no error before, and that a connection stays
+// usable only if all of them were read.
 func FuzzResponsesToRows(f *testing.F) {
 	f.Add([]byte(asks + copied + notice + ready))
 	f.Add([]byte(asks + exists + ready))
 	f.Add([]byte(ready + failing))
 	f.Fuzz(func(t *testing.T, responses []byte) {
+		const buffer = 4096 // What comes after an end is read as far as it is there.
+		responses = responses[:min(len(responses), buffer)]
 		is := is.New(t)
 		state, usable, err := store.ReadResponses(responses)
-		if err == nil {
-			before, _, ended := bytes.Cut(responses, []byte("Z\x00\x00\x00"))
-			is.True(ended)
-			is.True(!bytes.HasPrefix(before, []byte("E")))
+		ended, refused, whole := false, false, true
+		for rest := responses; len(rest) > 0; {
+			const header = 5
+			if len(rest) < header {
+				whole = false
+				break
+			}
+			size := int(binary.BigEndian.Uint32(rest[1:])) + 1
+			if size < header || size > len(rest) {
+				whole = false
+				break
+			}
+			refused = refused || rest[0] == 'E' && !ended
+			ended = ended || rest[0] == 'Z'
+			rest = rest[size:]
 		}
+		is.True(err != nil || ended && !refused)
+		is.True(!usable || ended && whole)
 		is.True(err == nil || state != "" || !usable)
-		is.True(state == "" || err != nil)
 	})
 }

@@ -111,6 +111,9 @@ func (e *postgresEngine) tryBegin(
 	// BEGIN does not ask for READ WRITE. A standby refuses that with a SQLSTATE of its own, and a database that an
 	// operator made read-only should stay so.
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
+	if e.copiesRows {
+		begin += copySettings(e.idle)
+	}
 	var after string
 	if slice != patience {
 		wait := fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", max(patience.Milliseconds(), 1))

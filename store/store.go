@@ -42,8 +42,10 @@
 // The connections of a pool of its own keep statements prepared, unless [Config].NoPrepare is set. Where a session does
 // not have one, as behind a pooler in transaction mode, the transaction runs again without prepared statements, and for
 // a minute none is prepared; each further time this takes twice as long, up to an hour. The sessions of a host's pool
-// keep no statements. Where its TCP connections end at a server on Linux, a pool of its own writes the rows of sales by
-// COPY, and else by INSERT.
+// keep no statements.
+//
+// Where its TCP connections end at a server on Linux that has no cluster, a pool of its own writes the rows that are
+// only added, such as those of a sale, by COPY, and else by INSERT. It decides that when it opens.
 //
 // After a lost connection the store connects again, and what was not committed runs again: a store need not be reopened
 // after a restart or a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether

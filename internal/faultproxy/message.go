@@ -45,7 +45,8 @@ const (
 	// Cut closes the connection on both sides. The message is not forwarded; earlier ones were.
 	Cut
 	// PassAndCut forwards the message, and nothing after it, and disconnects its sender. So the server executes a
-	// COMMIT whose answer is lost, or the client gets an answer from a server that has lost the client.
+	// COMMIT whose answer is lost, if it needs no further message to come to it, or the client gets an answer from a
+	// server that has lost the client.
 	PassAndCut
 )
 

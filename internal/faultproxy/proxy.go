@@ -79,8 +79,9 @@ func (p *Proxy) Redirect(target string) {
 	p.target = target
 }
 
-// KeepPorts makes later connections come to the server from the ports of the clients, of 127.0.0.2, so that a client
-// which asks the server for its port does not notice the proxy. A system without that address uses other ports.
+// KeepPorts gives later connections to the server the ports of the clients, at the address 127.0.0.2. So a client that
+// asks the server for its port does not notice the proxy. A connection has another port where that one is taken, or
+// where the system does not have the address.
 func (p *Proxy) KeepPorts() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
