@@ -67,6 +67,14 @@ func (k *columnKind[V]) kind() string     { return k.name }
 func (k *columnKind[V]) repeatable() bool { return k.ids }
 func (k *columnKind[V]) width() int       { return k.size }
 
+// refuse returns an error for a value that a database would not keep.
+func (k *columnKind[V]) refuse(v V) error {
+	if k.check == nil {
+		return nil
+	}
+	return k.check(v)
+}
+
 func (c *typedCells[R, V]) at(i int) V          { return c.of(&c.records[i]) }
 func (c *typedCells[R, V]) equal(i, j int) bool { return c.same(c.at(i), c.at(j)) }
 func (c *typedCells[R, V]) value(i int) any     { return c.boxed(c.at(i)) }
@@ -77,10 +85,8 @@ func (c *typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
 			b = append(b, ',')
 		}
 		v := c.of(&c.records[i])
-		if c.check != nil {
-			if err := c.check(v); err != nil {
-				return b, err
-			}
+		if err := c.refuse(v); err != nil {
+			return b, err
 		}
 		b = c.append(b, v)
 	}
@@ -89,10 +95,8 @@ func (c *typedCells[R, V]) appendElements(b []byte) ([]byte, error) {
 
 func (c *typedCells[R, V]) appendField(b []byte, i int) ([]byte, error) {
 	v := c.at(i)
-	if c.check != nil {
-		if err := c.check(v); err != nil {
-			return b, err
-		}
+	if err := c.refuse(v); err != nil {
+		return b, err
 	}
 	return c.field(b, v), nil
 }
@@ -267,7 +271,7 @@ func insertRecords[R any](
 ) error {
 	return inParts(records, func(records []R) error {
 		if e, ok := tx.store.engine.(*postgresEngine); ok && end == "" && e.copies() {
-			return tx.copy(ctx, e, table, setOf(columns, records))
+			return tx.copy(ctx, e, name, table, setOf(columns, records))
 		}
 		return tx.put(ctx, name, table, setOf(columns, records), end)
 	})

@@ -542,7 +542,7 @@ func SoleCompany(records []EveryKind, rows bool) uuid.UUID {
 // CopyEveryKind adds records to the pending writes of a transaction, as a COPY.
 func CopyEveryKind(ctx context.Context, tx driver.Tx, table string, records []EveryKind) error {
 	of := tx.(*transaction)
-	return of.copy(ctx, of.store.engine.(*postgresEngine), table, everyKind(records))
+	return of.copy(ctx, of.store.engine.(*postgresEngine), "Copy", table, everyKind(records))
 }
 
 // Copies reports whether rows are written by COPY now.

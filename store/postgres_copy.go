@@ -95,28 +95,12 @@ func (e *postgresEngine) copies() bool {
 	return e.copiesRows && e.preparing.allowed() && time.Now().UnixNano() >= e.preparing.insertUntil.Load()
 }
 
-// copy adds rows to the pending writes, as a COPY.
-func (tx *transaction) copy(ctx context.Context, e *postgresEngine, table string, rows set) error {
-	if tx.ended.Load() {
-		return errEnded
-	}
-	if err := tx.check(); err != nil {
-		return err
-	}
-	tx.ahead.forget()
-	to := &tx.pending
-	to.engine, to.template = e, true
-	to.add("COPY " + table + " (" + strings.Join(rows.columns, ", ") + ") FROM STDIN (FORMAT binary)")
-	to.endPart(keepNot, nil)
-	var err error
-	if to.copied, err = appendRows(to.copied, rows); err != nil {
-		tx.fail(err)
-		return err
-	}
-	if to.size() < maxPending {
-		return nil
-	}
-	return tx.flush(context.WithoutCancel(ctx))
+// copy inserts rows by COPY. The statement has no literals, and is never kept prepared.
+func (tx *transaction) copy(ctx context.Context, e *postgresEngine, name, table string, rows set) error {
+	statement := &builder{engine: e}
+	statement.add("COPY " + table + " (" + strings.Join(rows.columns, ", ") + ") FROM STDIN (FORMAT binary)")
+	statement.copied, statement.err = appendRows(nil, rows)
+	return tx.send(ctx, name, anyNumber, statement)
 }
 
 // appendRows appends the messages of the protocol that have the rows of a COPY: CopyData and CopyDone.

@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"math/big"
 	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -91,10 +90,7 @@ func TestWhereRowsAreCopied(t *testing.T) {
 	dsn := testdb.FreshDSN(t)
 	at, err := url.Parse(dsn)
 	is.New(t).NoErr(err)
-	folder, err := os.MkdirTemp("", "pg") //nolint:usetesting // The path of a socket has to be short.
-	is.New(t).NoErr(err)
-	t.Cleanup(func() { is.New(t).NoErr(os.RemoveAll(folder)) })
-	socket := filepath.Join(folder, ".s.PGSQL.5432")
+	socket := filepath.Join(shortFolder(t), ".s.PGSQL.5432")
 	forward(t, "unix", socket, at.Host)
 	proxied, relayed := *at, *at
 	proxied.Host, proxied.RawQuery = "", "host="+socket

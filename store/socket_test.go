@@ -21,9 +21,7 @@ func TestOpenTakesASocket(t *testing.T) {
 	is := is.New(t)
 	server, err := url.Parse(testdb.FreshDSN(t))
 	is.NoErr(err)
-	folder, err := os.MkdirTemp("", "pg") //nolint:usetesting // The path of a socket has to be short.
-	is.NoErr(err)
-	t.Cleanup(func() { is.NoErr(os.RemoveAll(folder)) })
+	folder := shortFolder(t)
 	for _, port := range []string{"5432", "6543"} {
 		forward(t, "unix", filepath.Join(folder, ".s.PGSQL."+port), server.Host)
 	}
@@ -40,6 +38,16 @@ func TestOpenTakesASocket(t *testing.T) {
 		is.NoErr(s.Migrate(t.Context()))
 		is.NoErr(s.Close())
 	}
+}
+
+// shortFolder returns a folder for sockets. The path of one has at most 104 to 108 bytes.
+func shortFolder(tb testing.TB) string {
+	tb.Helper()
+	is := is.New(tb)
+	folder, err := os.MkdirTemp("", "pg") //nolint:usetesting // It would have the name of the test.
+	is.NoErr(err)
+	tb.Cleanup(func() { is.NoErr(os.RemoveAll(folder)) })
+	return folder
 }
 
 // forward lets connections to a socket or a port lead to a server. It returns the address of the socket or the port.

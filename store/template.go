@@ -86,6 +86,7 @@ func (b *builder) append(other *builder) {
 	}
 	b.literals.text = append(b.literals.text, other.literals.text...)
 	b.text = append(b.text, other.text...)
+	b.copied = append(b.copied, other.copied...)
 }
 
 // endPart ends a statement of a message. It names the shards if any are given.
