@@ -208,12 +208,15 @@ func atStatements(t *testing.T, s *scissors, at cut, call func(n int) error, che
 func TestCheckoutCutAnywhere(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "changes that are cut one after the other")
-	var copied atomic.Bool
+	var ran, copied atomic.Bool
 	t.Cleanup(func() { // Where a port of a client was taken, a connection had another one.
-		is.New(t).True(copied.Load() || !pgtest.OwnServer() || runtime.GOOS != "linux")
+		if ran.Load() && !copied.Load() && pgtest.OwnServer() && runtime.GOOS == "linux" {
+			t.Error("no checkout sent its rows by COPY") // After a FailNow here, Go would not name the test.
+		}
 	})
 	onCuts(t, func(t *testing.T, s *scissors, at cut, shop *ticketingtest.Shop) {
 		is := is.New(t)
+		ran.Store(true)
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
 		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
