@@ -127,11 +127,9 @@ const (
 	// groupTimeout is the time limit of one run. The deadline of a caller does not apply, since other callers' calls
 	// are in the same run.
 	groupTimeout = 20 * time.Second
-	// groupLinger bounds how long the next group may wait for callers that call again at once: an eighth of the time
-	// that the last run took.
-	groupLinger = 8
-	// groupLongLinger is the same for callers that take longer to call again, as through HTTP: half of the time.
-	groupLongLinger = 2
+	// groupLinger is the part of the time from the end of one group to the end of the next within which most callers have
+	// to call again for groups to wait for them. groupShortLinger is for those who call again at once.
+	groupLinger, groupShortLinger = 0.65, 0.125
 	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond
 	// groupAdmissions bounds the admissions that a group of checkouts sells, and with them the size of its writes.
@@ -162,15 +160,12 @@ func lanesOf[T traced](
 	}
 	config := group.Config[uuid.UUID, T]{
 		Run: run, Class: classOf, Lanes: g.Lanes, Size: g.Calls, Weight: weight, Queue: g.Queue, Single: g.ByCompany,
-		Linger: groupLinger, LongLinger: groupLongLinger, Timeout: groupTimeout, Patience: groupPatience,
+		Linger: groupLinger, Timeout: groupTimeout, Patience: groupPatience,
 	}
-	switch {
-	case g.ByCompany:
-		config.LongLinger = 0 // The callers of one company would delay the group of another that waits already.
-	case g.local:
-		// Requests and responses need the processor that a transaction leaves idle. So a lane waits only where that brings
-		// most callers.
-		config.Linger, config.LongLinger = 0, groupLinger
+	// With ByCompany, the callers of one company would delay the group of another that waits already. A local database
+	// leaves the processor idle that requests and responses need.
+	if g.ByCompany || g.local {
+		config.Linger = groupShortLinger
 	}
 	if s.telemetry.traces {
 		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {

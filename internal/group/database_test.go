@@ -17,6 +17,7 @@ import (
 
 const (
 	runTime     = 10 * time.Millisecond  // how long a run takes
+	returnTime  = 4 * time.Millisecond   // how long callers take to call again
 	patience    = 50 * time.Millisecond  // of a run in a lane
 	ownPatience = 500 * time.Millisecond // of a run that is called with patience 0
 )
@@ -209,6 +210,20 @@ func (c *callers) send(ctx context.Context, jobs ...*job) {
 		}()
 		synctest.Wait()
 	}
+}
+
+// teach makes two callers call again returnTime after a run that took as long as this, so that the lanes learn it. Then
+// the clock of the test begins.
+func (c *callers) teach(d *database, took time.Duration) {
+	c.send(context.Background(), jobs("z1 z2 z3")...)
+	time.Sleep(2*took + returnTime) // z2 and z3, which ran together, have returned.
+	c.send(context.Background(), jobs("z4 z5")...)
+	time.Sleep(2 * took)
+	synctest.Wait()
+	c.start = time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs = nil
 }
 
 // answer returns the result of a job.

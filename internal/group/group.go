@@ -42,6 +42,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -93,18 +94,14 @@ type Config[K comparable, T any] struct {
 	// Single confines a group to one key.
 	Single bool
 
-	// Linger is a divisor: the next group may wait for one Linger-th of a run's duration for the calls that follow
-	// those of the run. If as many clients as before call again at once, their calls run together instead of in two
-	// halves. No idle lane starts with the first of them. The wait ends when a full group waits, when as many calls as
-	// ran have arrived, or after 50 milliseconds. There is no wait after a run of one call, nor during a [Lanes.Drain].
-	// 0 means no wait but those of LongLinger. With it some waits are longer.
-	Linger int
-
-	// LongLinger is the divisor of long waits, for clients that call again but need a while for it, such as those
-	// behind HTTP. After sixteen waits a lane tries a long one. It goes on with them while they bring a full group or
-	// three quarters of the calls, a quarter of them later than the Linger-th part; several in vain end them. It must be
-	// smaller than Linger, if there is one. 0 means no long waits.
-	LongLinger int
+	// Linger lets a group wait for callers that call again as soon as they have their results, so that their calls run
+	// together instead of in two parts, each with a run. It is a part, between 0 and 0.75, of the time from the end of a
+	// run to the end of the next one. If three quarters of as many calls as ran arrive within it, the next groups wait:
+	// at most twice as long as that took on average, then half as long for the other calls, and no longer than the last
+	// run took or 50 milliseconds. The wait ends when as many calls as ran have arrived, or when a full group waits. No
+	// idle lane starts with the first of them. Several waits in vain end all waits until callers call again within that
+	// part. There is none after a run of one call, nor during a [Lanes.Drain]. 0 means no waits.
+	Linger float64
 
 	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail
 	// together, not one timeout after another. Defaults to 30 seconds.
@@ -131,7 +128,9 @@ type Lanes[K comparable, T any] struct {
 	resting   []*runner[K, T]    // the idle lanes
 	lingering []*runner[K, T]    // the lanes that wait for more calls
 	gathering int                // lanes that are to wait for more calls, wait, or waited and took none yet
-	beside    int                // runners that run busy keys
+	runners   []*runner[K, T]    // all lanes
+	returns   returns
+	beside    int // runners that run busy keys
 	closed    bool
 	idle      chan struct{} // closed after Drain was called and nothing runs
 }
@@ -155,8 +154,9 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	l.turns.init()
 	l.parked.init()
 	for range config.Lanes {
-		l.resting = append(l.resting, &runner[K, T]{lanes: l})
+		l.runners = append(l.runners, &runner[K, T]{lanes: l})
 	}
+	l.resting = slices.Clone(l.runners)
 	return l
 }
 

@@ -115,8 +115,9 @@ func TestALaneThatRestsTakesWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()
 		config := db.config()
-		config.Lanes, config.Weight, config.Linger = 2, 4, 2
+		config.Lanes, config.Weight, config.Linger = 2, 4, linger
 		c := newCallers(config)
+		c.teach(db, runTime)
 		c.send(t.Context(), jobs("a1 a2 a3")...)
 		time.Sleep(2*runTime + time.Millisecond) // a2 and a3 have returned, and the lane waits for more.
 		last := jobs("b1 c1")

@@ -54,11 +54,7 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	}
 	q.calls.pushBack(&e.place)
 	l.resize(q, +1)
-	for _, r := range l.lingering {
-		if l.full() || l.arrivals >= r.until {
-			r.gathered()
-		}
-	}
+	l.arrived()
 	if q.holder == nil && !q.alone && !q.turn.held() {
 		l.turns.pushBack(&q.turn)
 		lead = l.hire()
@@ -117,7 +113,6 @@ func (l *Lanes[K, T]) staff() {
 
 // rest returns a lane that has nothing to do to the idle ones.
 func (l *Lanes[K, T]) rest(r *runner[K, T]) {
-	r.credit = 0 // The callers that called again have left.
 	l.resting = append(l.resting, r)
 	l.stopped()
 }

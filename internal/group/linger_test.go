@@ -9,19 +9,24 @@ import (
 	"github.com/matryer/is"
 )
 
+// linger is the part of the time between the ends of two runs within which callers call again in these tests.
+const linger = 0.65
+
 // Callers that call again after a group run together in the next one. It waits until as many calls have arrived as ran,
-// and at most for its part of the run's duration.
+// and at most twice as long as callers took before.
 func TestAGroupWaitsForThoseWhoComeAgain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		linger int
+		linger float64
+		second time.Duration // when the second caller calls again
 		runs   []string
-		last   time.Duration // when the last call returned
+		first  time.Duration // when the first call returned
 	}{
-		{"for none", 0, []string{"a1", "a2 a3", "a4", "a5"}, 2*runTime + time.Millisecond + 2*runTime},
-		{"until they are there", 2, []string{"a1", "a2 a3", "a4 a5"}, 2*runTime + 2*time.Millisecond + runTime},
-		{"for a part of the run", 10, []string{"a1", "a2 a3", "a4", "a5"}, 2*runTime + time.Millisecond + 2*runTime},
+		{"for none", 0, returnTime, []string{"a1", "a2 a3", "a4", "a5"}, time.Millisecond + runTime},
+		{"until they are there", linger, returnTime, []string{"a1", "a2 a3", "a4 a5"}, returnTime + runTime},
+		{"as long as that", linger, 2*returnTime - 1, []string{"a1", "a2 a3", "a4 a5"}, 2*returnTime - 1 + runTime},
+		{"no longer", linger, 2*returnTime + 1, []string{"a1", "a2 a3", "a4", "a5"}, 2*returnTime + runTime},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -30,15 +35,47 @@ func TestAGroupWaitsForThoseWhoComeAgain(t *testing.T) {
 				config := db.config()
 				config.Linger = test.linger
 				c := newCallers(config)
+				c.teach(db, runTime)
 				all := jobs("a1 a2 a3 a4 a5")
 				c.send(t.Context(), all[:3]...)
 				time.Sleep(2*runTime + time.Millisecond)
 				c.send(t.Context(), all[3])
-				time.Sleep(time.Millisecond)
+				time.Sleep(test.second - time.Millisecond)
 				c.send(t.Context(), all[4])
 				c.drain(t)
 				is.Equal(db.ran(), test.runs)
-				is.Equal(c.when(all[4]), test.last)
+				is.Equal(c.when(all[3])-2*runTime, test.first)
+			})
+		})
+	}
+}
+
+// Once most callers are there, the group waits for the others half as long as most of them usually take.
+func TestAGroupWaitsLessForTheLast(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		last time.Duration // when the last caller calls again
+		runs []string
+	}{
+		{"in time", returnTime + returnTime/2 - 1, []string{"a1", "a2 a3 a4 a5", "b2 b3 b4 b5"}},
+		{"later", returnTime + returnTime/2 + 1, []string{"a1", "a2 a3 a4 a5", "b2 b3 b4", "b5"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is, db := is.New(t), newDatabase()
+				config := db.config()
+				config.Linger = linger
+				c := newCallers(config)
+				c.teach(db, runTime)
+				c.send(t.Context(), jobs("a1 a2 a3 a4 a5")...)
+				time.Sleep(2*runTime + returnTime)
+				c.send(t.Context(), jobs("b2 b3 b4")...)
+				time.Sleep(test.last - returnTime)
+				c.send(t.Context(), jobs("b5")...)
+				c.drain(t)
+				is.Equal(db.ran(), test.runs)
 			})
 		})
 	}
@@ -51,8 +88,9 @@ func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()
 		config := db.config()
-		config.Lanes, config.Linger = 2, 2
+		config.Lanes, config.Linger = 2, linger
 		c := newCallers(config)
+		c.teach(db, runTime)
 		all := jobs("a1 a2 a3 a4 b1 b2 c1")
 		c.send(t.Context(), all[:4]...)
 		time.Sleep(2*runTime + time.Millisecond) // a2, a3 and a4 have returned.
@@ -73,8 +111,9 @@ func TestAGroupDoesNotWaitForThoseWhoAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is, db := is.New(t), newDatabase()
 		config := db.config()
-		config.Lanes, config.Linger = 2, 1
+		config.Lanes, config.Linger = 2, linger
 		c := newCallers(config)
+		c.teach(db, runTime)
 		c.send(t.Context(), jobs("a1 a2 a3")...)
 		time.Sleep(runTime + runTime/2)
 		c.send(t.Context(), jobs("b1")...)
@@ -94,13 +133,14 @@ func slow(t *testing.T) (*database, *callers) {
 	t.Helper()
 	db := newDatabase()
 	config := db.config()
-	config.Linger = 1
+	config.Linger = linger
 	run := config.Run
 	config.Run = func(ctx context.Context, patience time.Duration, calls []*job) error {
 		time.Sleep(time.Second - runTime)
 		return run(ctx, patience, calls)
 	}
 	c := newCallers(config)
+	c.teach(db, time.Second)
 	c.send(t.Context(), jobs("a1 a2 a3")...)
 	time.Sleep(2*time.Second + time.Millisecond) // a2 and a3 have returned.
 	return db, c

@@ -44,7 +44,8 @@ func drawPlan(t *rapid.T) plan {
 	p.config = group.Config[string, *job]{
 		Class: class, Lanes: draw("lanes", 1, 3), Size: draw("size", 1, 9), Weight: draw("weight", 0, 9),
 		Queue: draw("queue", 3, 40), Alone: draw("alone", 1, 3), Single: rapid.Bool().Draw(t, "single"),
-		Patience: patience, Timeout: time.Hour, Linger: draw("linger", 0, 3),
+		Patience: patience, Timeout: time.Hour,
+		Linger: rapid.SampledFrom([]float64{0, 0.125, linger}).Draw(t, "linger"),
 	}
 	keys := []string{"a", "b", "c", "d", "e"}
 	for _, key := range keys {

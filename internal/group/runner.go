@@ -15,11 +15,10 @@ type runner[K comparable, T any] struct {
 
 	ran     int           // how many calls the last run had
 	took    time.Duration // how long the last run took
-	gathers bool          // the next group waits for callers that call again
-	credit  int           // of long waits: they go on while there is some
-	short   int           // short waits since the last long one
+	gathers bool          // the next group may wait for callers that call again
+	watch   watch         // when those of the last run do; guarded by the lock
 
-	until  int64         // the arrival that ends the wait; guarded by the lock while enough is not nil
+	until  int64         // the arrival that ends the wait; guarded by the lock
 	enough chan struct{} // closed at that arrival; nil while the lane does not wait; guarded by the lock
 
 	keys  []*queue[K, T] // the keys of the group
@@ -109,92 +108,6 @@ func (r *runner[K, T]) ready() bool {
 	return true
 }
 
-// longestLinger bounds the wait after a slow run, since it delays the calls that wait already.
-const longestLinger = 50 * time.Millisecond
-
-const (
-	// trialEvery is the number of short waits between two trials of a long one. Where nobody calls again, a trial delays
-	// the calls that wait already, so it is rare.
-	trialEvery = 16
-	// Long waits go on while there is credit. A trial that succeeds gives trialCredit, each later success one more, up to
-	// mostCredit. A failure costs failureCost, since calls that have nothing to do with the run come in some of the
-	// waits, too.
-	trialCredit, mostCredit, failureCost = 4, 8, 2
-)
-
-// gather waits, without the lock, for the calls that follow those of the last run.
-func (r *runner[K, T]) gather() {
-	l := r.lanes
-	if r.misses() {
-		wait := func(divisor int) time.Duration { return min(r.took/time.Duration(divisor), longestLinger) }
-		var short time.Duration
-		if l.config.Linger > 0 {
-			short = wait(l.config.Linger)
-			r.await(short)
-		}
-		switch {
-		case l.config.LongLinger <= 0:
-		case r.credit == 0 && r.short < trialEvery:
-			r.short++
-		case r.misses():
-			early := l.arrivals
-			r.await(wait(l.config.LongLinger) - short)
-			// A long wait has to bring a full group or three quarters of the calls, and a quarter that a short one does not.
-			quarter := int64(r.ran) / 4
-			r.learn(l.full() || l.arrivals >= r.until-quarter && l.arrivals-early >= quarter)
-		default: // A short wait was enough.
-			r.short = 0
-		}
-	}
-	r.gathers = false
-	l.gathering--
-}
-
-// misses reports whether calls are missing that follow those of the last run, and the next group has room for them.
-func (r *runner[K, T]) misses() bool {
-	l := r.lanes
-	return !l.full() && l.arrivals < r.until && !l.closed
-}
-
-// await waits, without the lock, until no more calls are missing, or for a time.
-func (r *runner[K, T]) await(length time.Duration) {
-	l := r.lanes
-	enough := make(chan struct{})
-	r.enough = enough
-	l.lingering = append(l.lingering, r)
-	l.mu.Unlock()
-	patience := time.NewTimer(length)
-	select {
-	case <-enough:
-	case <-patience.C:
-	}
-	patience.Stop()
-	l.mu.Lock()
-	r.enough = nil
-	l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
-}
-
-// learn notes whether a long wait was worth it.
-func (r *runner[K, T]) learn(worth bool) {
-	switch {
-	case !worth:
-		r.credit = max(r.credit-failureCost, 0)
-	case r.credit == 0:
-		r.credit = trialCredit
-	default:
-		r.credit = min(r.credit+1, mostCredit)
-	}
-	r.short = 0
-}
-
-// gathered ends a lane's wait for more calls.
-func (r *runner[K, T]) gathered() {
-	if r.enough != nil {
-		close(r.enough)
-		r.enough = nil
-	}
-}
-
 // run runs the next part and settles it, even if Run panics or does not return.
 func (r *runner[K, T]) run() {
 	last := len(r.parts) - 1
@@ -237,19 +150,6 @@ func (r *runner[K, T]) run() {
 	}()
 	err = config.Run(ctx, patience, r.calls)
 	returned = true
-}
-
-// expect is called before the calls of a run get their results. It decides whether the lane waits for their callers to
-// call again. If so, no other lane starts with the first of those calls.
-func (r *runner[K, T]) expect() {
-	l := r.lanes
-	if l.config.Linger <= 0 && l.config.LongLinger <= 0 || r.alone != nil || r.ran < 2 || len(r.parts) > 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r.gathers, r.until = true, l.arrivals+int64(r.ran)
-	l.gathering++
 }
 
 // settle gives the calls of a part that ran their results, or makes them run again in other groups.
