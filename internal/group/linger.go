@@ -80,59 +80,55 @@ func (l *Lanes[K, T]) learn(w watch, now time.Time) {
 	known.after = (3*known.after + w.after) / 4
 }
 
-// arrived is called after each arrival. It ends the waits that it completes.
+// arrived is called after each arrival. It ends the waits that it completes, and shortens those for which most calls have
+// arrived.
 func (l *Lanes[K, T]) arrived() {
 	for _, r := range l.runners {
-		if r.watch.ran > 0 && l.arrivals == r.watch.most {
-			r.watch.after = max(time.Since(r.watch.ended), 1)
+		w := &r.watch
+		if w.ran > 0 && l.arrivals == w.most {
+			w.after = max(time.Since(w.ended), 1)
+			if r.enough != nil {
+				r.timer.Reset(r.last(w.after))
+			}
 		}
 	}
 	for _, r := range l.lingering {
-		if l.full() || l.arrivals >= r.until {
+		if l.full() || l.arrivals >= r.watch.all {
 			r.gathered()
 		}
 	}
 }
 
-// gather waits, without the lock, for the calls that follow those of the last run: for most of them twice as long as
-// they usually take, and then for the others half as long.
+// gather waits, without the lock, for the calls that follow those of the last run, until a full group waits, or for a
+// time: for most calls twice as long as they usually take.
 func (r *runner[K, T]) gather() {
-	l := r.lanes
-	begun := time.Now()
-	least := r.took / leastLinger
-	most := min(r.took, longestLinger)
-	if r.misses(r.watch.most) {
-		r.await(r.watch.most, min(max(2*l.returns.after, least), most))
-	}
-	if !r.misses(r.watch.most) && r.misses(r.watch.all) {
-		r.await(r.watch.all, min(max(l.returns.after/2, least-time.Since(begun)), most))
+	l, w := r.lanes, &r.watch
+	if !l.full() && l.arrivals < w.all && !l.closed {
+		length := r.last(0)
+		if l.arrivals < w.most {
+			length = min(max(2*l.returns.after, r.took/leastLinger), r.took, longestLinger)
+		}
+		enough, timer := make(chan struct{}), time.NewTimer(length)
+		r.enough, r.timer = enough, timer
+		l.lingering = append(l.lingering, r)
+		l.mu.Unlock()
+		select {
+		case <-enough:
+		case <-timer.C:
+		}
+		timer.Stop()
+		l.mu.Lock()
+		r.enough = nil
+		l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
 	}
 	r.gathers = false
 	l.gathering--
 }
 
-// misses reports whether calls are missing until an arrival, and the next group has room for them.
-func (r *runner[K, T]) misses(until int64) bool {
-	l := r.lanes
-	return !l.full() && l.arrivals < until && !l.closed
-}
-
-// await waits, without the lock, until an arrival or a full group, or for a time.
-func (r *runner[K, T]) await(until int64, length time.Duration) {
-	l := r.lanes
-	enough := make(chan struct{})
-	r.until, r.enough = until, enough
-	l.lingering = append(l.lingering, r)
-	l.mu.Unlock()
-	patience := time.NewTimer(length)
-	select {
-	case <-enough:
-	case <-patience.C:
-	}
-	patience.Stop()
-	l.mu.Lock()
-	r.enough = nil
-	l.lingering = slices.DeleteFunc(l.lingering, func(other *runner[K, T]) bool { return other == r })
+// last returns how long a lane waits for the last calls once most of them have arrived: half as long as these usually
+// take, or what is left of the least wait.
+func (r *runner[K, T]) last(waited time.Duration) time.Duration {
+	return min(max(r.lanes.returns.after/2, r.took/leastLinger-waited), r.took, longestLinger)
 }
 
 // gathered ends a lane's wait for more calls.

@@ -18,8 +18,8 @@ type runner[K comparable, T any] struct {
 	gathers bool          // the next group may wait for callers that call again
 	watch   watch         // when those of the last run do; guarded by the lock
 
-	until  int64         // the arrival that ends the wait; guarded by the lock
-	enough chan struct{} // closed at that arrival; nil while the lane does not wait; guarded by the lock
+	enough chan struct{} // ends the wait; nil while the lane does not wait; guarded by the lock
+	timer  *time.Timer   // ends it, too
 
 	keys  []*queue[K, T] // the keys of the group
 	group []*entry[K, T]
