@@ -80,8 +80,8 @@ func (l *Lanes[K, T]) learn(w watch, now time.Time) {
 	known.after = (3*known.after + w.after) / 4
 }
 
-// arrived is called after each arrival. It ends the waits that it completes, and shortens those for which most calls have
-// arrived.
+// arrived is called after each arrival. It ends the waits that it completes, and shortens those for which most calls
+// have arrived.
 func (l *Lanes[K, T]) arrived() {
 	for _, r := range l.runners {
 		w := &r.watch
