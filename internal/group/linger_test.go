@@ -81,6 +81,28 @@ func TestAGroupWaitsLessForTheLast(t *testing.T) {
 	}
 }
 
+// Where only some callers called again after a run, the next groups do not wait.
+func TestNoGroupWaitsForThoseWhoDoNotComeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Linger = linger
+		c := newCallers(config)
+		all := jobs("a1 a2 a3 a4 b1 b2 b3 b4")
+		c.send(t.Context(), all[:3]...)
+		time.Sleep(2 * runTime)
+		c.send(t.Context(), all[3]) // One of two.
+		time.Sleep(runTime)
+		c.send(t.Context(), all[4:7]...)
+		time.Sleep(2*runTime + time.Microsecond) // b2 and b3, which ran together, have returned.
+		c.send(t.Context(), all[7])
+		c.drain(t)
+		is.Equal(db.ran(), []string{"a1", "a2 a3", "a4", "b1", "b2 b3", "b4"})
+		is.Equal(c.when(all[7]), 6*runTime+time.Microsecond)
+	})
+}
+
 // The calls that a lane waits for are left to it even if another lane is idle, whatever their key. Afterwards both
 // lanes take their share.
 func TestWhatALaneWaitsForIsLeftToIt(t *testing.T) {

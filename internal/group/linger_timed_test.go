@@ -141,6 +141,28 @@ func TestThoseWhoComeAgainRunTogether(t *testing.T) {
 	}
 }
 
+// Waits become longer where clients take longer to call again, though the waits before were too short for them.
+func TestWaitsFollowThoseWhoBecomeSlower(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTimedLanes(linger, 0)
+		begun := time.Now()
+		l.again(t, 64, func(client int) time.Duration {
+			if time.Since(begun) < time.Second {
+				return overHTTP(client)
+			}
+			return 3 * overHTTP(client)
+		}, 2*time.Second)
+		l.drain(t)
+		sizes, waits := l.last(20)
+		for _, size := range sizes[:15] { // At the end, clients leave.
+			if size != 64 {
+				t.Fatalf("groups of %v calls after waits of %v %%; want 64", sizes, waits)
+			}
+		}
+	})
+}
+
 // Calls that have nothing to do with the run before are not kept waiting. Where most clients call again, groups wait
 // for them, also if the others never come again, and no longer than their time to call again explains.
 func TestGroupsWaitWhereThatIsWorthIt(t *testing.T) {
