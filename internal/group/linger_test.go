@@ -97,6 +97,7 @@ func TestNoGroupWaitsForThoseWhoDoNotComeAgain(t *testing.T) {
 		c.send(t.Context(), all[4:7]...)
 		time.Sleep(2*runTime + time.Microsecond) // b2 and b3, which ran together, have returned.
 		c.send(t.Context(), all[7])
+		time.Sleep(2 * runTime) // Drain would end a wait.
 		c.drain(t)
 		is.Equal(db.ran(), []string{"a1", "a2 a3", "a4", "b1", "b2 b3", "b4"})
 		is.Equal(c.when(all[7]), 6*runTime+time.Microsecond)
