@@ -24,7 +24,6 @@ type watch struct {
 type returns struct {
 	credit int           // groups wait while there is some
 	after  time.Duration // how long after a run most of its callers have called again, on average
-	size   int           // how many calls a run has, or had lately if it was more
 }
 
 const (
@@ -48,7 +47,6 @@ func (r *runner[K, T]) expect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.learn(r.watch, now)
-	l.returns.size = max(r.ran, l.returns.size*7/8)
 	r.watch = watch{}
 	if r.ran < 2 {
 		return
@@ -65,8 +63,8 @@ func (r *runner[K, T]) expect() {
 // learn notes whether the callers of a run called again, and when. Another run has ended since.
 func (l *Lanes[K, T]) learn(w watch, now time.Time) {
 	known := &l.returns
-	if w.ran == 0 || 4*w.ran < known.size {
-		return // What follows a small run are callers of larger ones.
+	if w.ran == 0 {
+		return
 	}
 	if w.after == 0 || float64(w.after) > l.config.Linger*float64(now.Sub(w.ended)) {
 		known.credit = max(known.credit-failureCost, 0)
