@@ -127,9 +127,9 @@ const (
 	// groupTimeout is the time limit of one run. The deadline of a caller does not apply, since other callers' calls
 	// are in the same run.
 	groupTimeout = 20 * time.Second
-	// groupLinger is the part of the time from the end of one group to the end of the next within which most callers have
-	// to call again for groups to wait for them. groupShortLinger is for those who call again at once.
-	groupLinger, groupShortLinger = 0.65, 0.125
+	// Groups wait for callers that call again in less than groupLinger of the time that as many calls take that come by
+	// chance, or in less than groupShortLinger: these call again at once.
+	groupLinger, groupShortLinger = 0.9, 0.15
 	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond
 	// groupAdmissions bounds the admissions that a group of checkouts sells, and with them the size of its writes.

@@ -212,14 +212,17 @@ func (c *callers) send(ctx context.Context, jobs ...*job) {
 	}
 }
 
-// teach makes two callers call again returnTime after a run that took as long as this, so that the lanes learn it. Then
-// the clock of the test begins.
+// teach makes two callers call again returnTime after a run that took as long as this, until the lanes have learned it.
+// Then the clock of the test begins.
 func (c *callers) teach(d *database, took time.Duration) {
-	c.send(context.Background(), jobs("z1 z2 z3")...)
-	time.Sleep(2*took + returnTime) // z2 and z3, which ran together, have returned.
-	c.send(context.Background(), jobs("z4 z5")...)
-	time.Sleep(2 * took)
-	synctest.Wait()
+	part := float64(returnTime) / float64(took+returnTime)
+	for pace := 1.0; pace >= linger; pace -= (pace - part) / 16 {
+		c.send(context.Background(), jobs("z1 z2 z3")...)
+		time.Sleep(2*took + returnTime) // z2 and z3, which ran together, have returned.
+		c.send(context.Background(), jobs("z4 z5")...)
+		time.Sleep(2 * took)
+		synctest.Wait()
+	}
 	c.start = time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -95,12 +95,14 @@ type Config[K comparable, T any] struct {
 	Single bool
 
 	// Linger lets a group wait for callers that call again as soon as they have their results, so that their calls run
-	// together instead of in two parts, each with a run. It is a part, between 0 and 0.75, of the time from the end of a
-	// run to the end of the next one. If three quarters of as many calls as ran arrive within it, the next groups wait:
-	// at most twice as long as that took on average, then half as long for the other calls, and no longer than the last
-	// run took or 50 milliseconds. The wait ends when as many calls as ran have arrived, or when a full group waits. No
-	// idle lane starts with the first of them. Several waits in vain end all waits until callers call again within that
-	// part. There is none after a run of one call, nor during a [Lanes.Drain]. 0 means no waits.
+	// together instead of in two parts, each with a run. Groups wait while three quarters of the callers call again, on
+	// average, in less than this part of the time that as many calls take if they arrive evenly. It is between 0, for no
+	// waits, and 1.
+	//
+	// A group waits at most twice as long as three quarters of them take on average, or an eighth of the time that the last
+	// run took, and once these are there half as long for the others; but no longer than the last run took, or 50
+	// milliseconds. The wait ends when as many calls as ran have arrived, or when a full group waits. No idle lane starts
+	// with the first of them. There is none after a run of one call, nor during a [Lanes.Drain].
 	Linger float64
 
 	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail
@@ -135,10 +137,13 @@ type Lanes[K comparable, T any] struct {
 	idle      chan struct{} // closed after Drain was called and nothing runs
 }
 
-// New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing.
+// New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing or Linger out of range.
 func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	if config.Run == nil {
 		panic("group: no Run")
+	}
+	if config.Linger < 0 || config.Linger >= 1 {
+		panic("group: Linger is not between 0 and 1")
 	}
 	if config.Class == nil {
 		config.Class = func(error) Class { return Poison }
@@ -151,6 +156,7 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	config.Patience = cmp.Or(config.Patience, 50*time.Millisecond)
 
 	l := &Lanes[K, T]{config: config, queues: make(map[K]*queue[K, T]), idle: make(chan struct{})}
+	l.returns.pace = 1
 	l.turns.init()
 	l.parked.init()
 	for range config.Lanes {

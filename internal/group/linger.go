@@ -7,86 +7,102 @@ import (
 
 // Callers often call again as soon as they have their results. If the next run began with the first of them, the others
 // would need one more run, which takes nearly as long for few calls as for many. So a lane waits for them, where there
-// are such callers: it measures, after each run, how long it takes until three quarters of as many calls as ran have
-// arrived, whether or not it waits meanwhile. Calls that have nothing to do with the run arrive evenly and take three
-// quarters of the time until the end of the next run; callers that call again take less. See Config.Linger.
+// are such callers. It measures after each run, whether or not it waits meanwhile, when three quarters of as many calls
+// as ran have arrived, and compares that with all that arrive until the end of its next run. Calls that have nothing to do
+// with a run arrive evenly, whatever their number and that of the lanes. Callers that call again come first.
 
 // watch measures when the callers of a run call again. The zero value measures nothing.
 type watch struct {
 	ran   int           // how many calls the run had; 0 if nothing is measured
 	ended time.Time     // when the run ended
+	from  int64         // the last arrival before
 	most  int64         // the arrival with which three quarters of as many calls have arrived
 	all   int64         // the arrival with which as many calls have arrived
 	after time.Duration // how long after the run most of them had arrived; 0 until then
 }
 
-// returns is what the lanes know of callers that call again.
+// slowest bounds the pace of a watch, so that no single one determines the average.
+const slowest = 2
+
+// pace returns how long most callers took to call again, as a part of the time that as many calls would take if all
+// arrivals until now had come evenly: about 1 if they did.
+func (w *watch) pace(arrivals int64, now time.Time) float64 {
+	if w.after == 0 || w.after > longestLinger { // No wait is as long.
+		return slowest
+	}
+	evenly := float64(now.Sub(w.ended)) * float64(w.most-w.from) / float64(arrivals-w.from)
+	return min(float64(w.after)/evenly, slowest)
+}
+
+// returns is what the lanes know of callers that call again, whatever their keys.
 type returns struct {
-	credit int           // groups wait while there is some
-	after  time.Duration // how long after a run most of its callers have called again, on average
+	pace  float64       // of the last watches, on average; groups wait while it is less than Config.Linger
+	after time.Duration // how long most callers took lately, on average
 }
 
 const (
-	// Groups begin to wait with firstCredit, once callers have called again after a run. Each later time adds one more, up
-	// to mostCredit. If they do not, it costs failureCost.
-	firstCredit, mostCredit, failureCost = 4, 8, 2
+	// The average pace follows callers that come late by a quarter, and those that come early by a sixteenth. So chance
+	// hardly makes groups wait, and a few waits in vain end that.
+	late, early = 1. / 4, 1. / 16
 	// longestLinger bounds the wait after a slow run, since it delays the calls that wait already.
 	longestLinger = 50 * time.Millisecond
 	// leastLinger is a divisor: a wait may take this part of the last run, however soon callers have called again so far.
 	leastLinger = 8
 )
 
-// expect is called before the calls of a run get their results. It decides whether the lane waits for their callers to
-// call again. If so, no other lane starts with the first of those calls.
-func (r *runner[K, T]) expect() {
+// expect is called before the calls of a run get their results, with whether it kept them. It decides whether the lane
+// waits for their callers to call again. If so, no other lane starts with the first of those calls.
+func (r *runner[K, T]) expect(kept bool) {
 	l := r.lanes
-	if l.config.Linger <= 0 || r.alone != nil || len(r.parts) > 0 {
+	if l.config.Linger <= 0 || r.alone != nil {
 		return
 	}
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.learn(r.watch, now)
+	if kept && r.watch.ran > 0 {
+		l.learn(&r.watch, now)
+	}
 	r.watch = watch{}
-	if r.ran < 2 {
+	if !kept || r.ran < 2 || len(r.parts) > 0 {
 		return
 	}
 	r.watch = watch{
-		ran: r.ran, ended: now, most: l.arrivals + int64(r.ran-r.ran/4), all: l.arrivals + int64(r.ran),
+		ran: r.ran, ended: now, from: l.arrivals,
+		most: l.arrivals + int64(r.ran-r.ran/4), all: l.arrivals + int64(r.ran),
 	}
-	if l.returns.credit > 0 {
+	if l.returns.pace < l.config.Linger {
 		r.gathers = true
 		l.gathering++
 	}
 }
 
 // learn notes whether the callers of a run called again, and when. Another run has ended since.
-func (l *Lanes[K, T]) learn(w watch, now time.Time) {
-	known := &l.returns
-	if w.ran == 0 {
-		return
+func (l *Lanes[K, T]) learn(w *watch, now time.Time) {
+	known, pace := &l.returns, w.pace(l.arrivals, now)
+	if pace > known.pace {
+		known.pace += (pace - known.pace) * late
+	} else {
+		known.pace += (pace - known.pace) * early
 	}
-	if w.after == 0 || float64(w.after) > l.config.Linger*float64(now.Sub(w.ended)) {
-		known.credit = max(known.credit-failureCost, 0)
-		return
+	switch {
+	case pace >= l.config.Linger:
+	case known.after == 0:
+		known.after = w.after
+	default:
+		known.after = (3*known.after + w.after) / 4
 	}
-	if known.credit == 0 {
-		known.credit, known.after = firstCredit, w.after
-		return
-	}
-	known.credit = min(known.credit+1, mostCredit)
-	known.after = (3*known.after + w.after) / 4
 }
 
-// arrived is called after each arrival. It ends the waits that it completes, and shortens those for which most calls
-// have arrived.
+// arrived is called after each arrival. It ends the waits that it completes, and limits those for which most calls have
+// arrived.
 func (l *Lanes[K, T]) arrived() {
 	for _, r := range l.runners {
 		w := &r.watch
 		if w.ran > 0 && l.arrivals == w.most {
 			w.after = max(time.Since(w.ended), 1)
 			if r.enough != nil {
-				r.timer.Reset(r.last(w.after))
+				r.timer.Reset(r.lastWait(w.after))
 			}
 		}
 	}
@@ -102,7 +118,7 @@ func (l *Lanes[K, T]) arrived() {
 func (r *runner[K, T]) gather() {
 	l, w := r.lanes, &r.watch
 	if !l.full() && l.arrivals < w.all && !l.closed {
-		length := r.last(0)
+		length := r.lastWait(0)
 		if l.arrivals < w.most {
 			length = min(max(2*l.returns.after, r.took/leastLinger), r.took, longestLinger)
 		}
@@ -123,10 +139,11 @@ func (r *runner[K, T]) gather() {
 	l.gathering--
 }
 
-// last returns how long a lane waits for the last calls once most of them have arrived: half as long as these usually
-// take, or what is left of the least wait.
-func (r *runner[K, T]) last(waited time.Duration) time.Duration {
-	return min(max(r.lanes.returns.after/2, r.took/leastLinger-waited), r.took, longestLinger)
+// lastWait returns how long a lane waits for the last calls once most of them have arrived: half as long as these
+// usually take, or what is left of the least wait, and no longer than all of a wait may take.
+func (r *runner[K, T]) lastWait(waited time.Duration) time.Duration {
+	longest := min(r.took, longestLinger) - waited
+	return max(min(max(r.lanes.returns.after/2, r.took/leastLinger-waited), longest), 0)
 }
 
 // gathered ends a lane's wait for more calls.

@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// linger is the part of the time between the ends of two runs within which callers call again in these tests.
-const linger = 0.65
+// linger is the pace at which groups wait for callers in these tests.
+const linger = 0.9
 
 // Callers that call again after a group run together in the next one. It waits until as many calls have arrived as ran,
 // and at most twice as long as callers took before.
@@ -81,7 +81,7 @@ func TestAGroupWaitsLessForTheLast(t *testing.T) {
 	}
 }
 
-// Where only some callers called again after a run, the next groups do not wait.
+// After a wait for callers who did not call again, the next group does not wait if few waits were worth it before.
 func TestNoGroupWaitsForThoseWhoDoNotComeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,18 +89,21 @@ func TestNoGroupWaitsForThoseWhoDoNotComeAgain(t *testing.T) {
 		config := db.config()
 		config.Linger = linger
 		c := newCallers(config)
+		c.teach(db, runTime)
 		all := jobs("a1 a2 a3 a4 b1 b2 b3 b4")
 		c.send(t.Context(), all[:3]...)
 		time.Sleep(2 * runTime)
 		c.send(t.Context(), all[3]) // One of two.
-		time.Sleep(runTime)
+		time.Sleep(2*returnTime + runTime)
+		begun := time.Since(c.start)
 		c.send(t.Context(), all[4:7]...)
 		time.Sleep(2*runTime + time.Microsecond) // b2 and b3, which ran together, have returned.
 		c.send(t.Context(), all[7])
 		time.Sleep(2 * runTime) // Drain would end a wait.
 		c.drain(t)
 		is.Equal(db.ran(), []string{"a1", "a2 a3", "a4", "b1", "b2 b3", "b4"})
-		is.Equal(c.when(all[7]), 6*runTime+time.Microsecond)
+		is.Equal(c.when(all[3]), 2*runTime+2*returnTime+runTime)
+		is.Equal(c.when(all[7])-begun, 3*runTime+time.Microsecond)
 	})
 }
 
@@ -151,8 +154,8 @@ func TestAGroupDoesNotWaitForThoseWhoAreTaken(t *testing.T) {
 	})
 }
 
-// slow returns lanes whose runs take a second each, after a run of two calls.
-func slow(t *testing.T) (*database, *callers) {
+// slow returns lanes whose runs take a second each, after a run of all of these jobs but the first.
+func slow(t *testing.T, names string) (*database, *callers) {
 	t.Helper()
 	db := newDatabase()
 	config := db.config()
@@ -164,8 +167,8 @@ func slow(t *testing.T) (*database, *callers) {
 	}
 	c := newCallers(config)
 	c.teach(db, time.Second)
-	c.send(t.Context(), jobs("a1 a2 a3")...)
-	time.Sleep(2*time.Second + time.Millisecond) // a2 and a3 have returned.
+	c.send(t.Context(), jobs(names)...)
+	time.Sleep(2*time.Second + time.Millisecond) // All have returned.
 	return db, c
 }
 
@@ -174,7 +177,7 @@ func TestAGroupDoesNotWaitLongAfterASlowRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		db, c := slow(t)
+		db, c := slow(t, "a1 a2 a3")
 		last := jobs("a4")
 		c.send(t.Context(), last...)
 		time.Sleep(2 * time.Second)
@@ -184,17 +187,60 @@ func TestAGroupDoesNotWaitLongAfterASlowRun(t *testing.T) {
 	})
 }
 
+// That is also the time for most and for the last callers together.
+func TestAGroupDoesNotWaitLongForTheLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is := is.New(t)
+		db, c := slow(t, "a1 a2 a3 a4 a5")
+		time.Sleep(48 * time.Millisecond)
+		most := jobs("b2 b3 b4")
+		c.send(t.Context(), most...)
+		time.Sleep(2 * time.Second)
+		is.Equal(db.ran(), []string{"a1", "a2 a3 a4 a5", "b2 b3 b4"})
+		is.Equal(c.when(most[0]), 2*time.Second+50*time.Millisecond+time.Second)
+		c.drain(t)
+	})
+}
+
+// Nothing is learned from the time that a failed run takes: calls that come before it are not early because of it.
+func TestFailedRunsTeachNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		is, db := is.New(t), newDatabase()
+		config := db.config()
+		config.Linger = linger
+		c := newCallers(config)
+		for range 20 {
+			all := jobs("z1 z2 z3 p1 p2")
+			all[3].fault = func() error { time.Sleep(10 * runTime); return errPoison }
+			c.send(t.Context(), all[:3]...)
+			time.Sleep(3*runTime - time.Millisecond) // z2 and z3, which ran together, have returned.
+			c.send(t.Context(), all[3:]...)
+			time.Sleep(13 * runTime)
+		}
+		begun := time.Since(c.start)
+		all := jobs("a1 a2 a3 a4")
+		c.send(t.Context(), all[:3]...)
+		time.Sleep(2*runTime + time.Microsecond)
+		c.send(t.Context(), all[3])
+		time.Sleep(2 * runTime)
+		is.Equal(c.when(all[3])-begun, 3*runTime+time.Microsecond)
+		c.drain(t)
+	})
+}
+
 // Drain does not wait for calls that cannot arrive any more.
 func TestDrainEndsTheWaitingForMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		is := is.New(t)
-		_, c := slow(t)
+		_, c := slow(t, "a1 a2 a3")
 		begun := time.Now()
 		c.drain(t)
 		is.Equal(time.Since(begun), time.Duration(0))
 
-		_, c = slow(t)
+		_, c = slow(t, "a1 a2 a3")
 		last := jobs("a4")
 		c.send(t.Context(), last...)
 		c.drain(t)

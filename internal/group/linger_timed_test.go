@@ -2,8 +2,11 @@ package group_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +31,9 @@ const (
 	ofCall = 50 * time.Microsecond
 )
 
-func newTimedLanes(linger float64, weight int) *timedLanes {
+func newTimedLanes(linger float64, weight int) *timedLanes { return newLanes(linger, weight, 1) }
+
+func newLanes(linger float64, weight, lanes int) *timedLanes {
 	l := &timedLanes{}
 	var ended time.Time
 	var took time.Duration
@@ -40,12 +45,14 @@ func newTimedLanes(linger float64, weight int) *timedLanes {
 				l.waits = append(l.waits, int(100*time.Since(ended)/took))
 			}
 			l.mu.Unlock()
-			took = ofRun + ofCall*time.Duration(len(calls))
-			time.Sleep(took)
-			ended = time.Now()
+			length := ofRun + ofCall*time.Duration(len(calls))
+			time.Sleep(length)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			ended, took = time.Now(), length
 			return nil
 		},
-		Lanes: 1, Linger: linger, Weight: weight,
+		Lanes: lanes, Linger: linger, Weight: weight,
 	})
 	return l
 }
@@ -99,12 +106,14 @@ func (l *timedLanes) last(n int) (sizes, waits []int) {
 	return l.sizes[len(l.sizes)-n:], l.waits[len(l.waits)-n:]
 }
 
-// atOnce and overHTTP are how long clients take to call again.
+// atOnce, overHTTP and slowly are how long clients take to call again.
 func atOnce(int) time.Duration { return 100 * time.Microsecond }
 
 func overHTTP(client int) time.Duration {
 	return 1100*time.Microsecond + time.Duration(client%32)*20*time.Microsecond
 }
+
+func slowly(client int) time.Duration { return 3 * overHTTP(client) }
 
 // Clients that call again run together. Without waits they are left in two halves.
 func TestThoseWhoComeAgainRunTogether(t *testing.T) {
@@ -118,8 +127,8 @@ func TestThoseWhoComeAgainRunTogether(t *testing.T) {
 		{"no waits", 0, overHTTP, 15 * 24, 15 * 40},
 		{"at once", linger, atOnce, 15 * 64, 15 * 64},
 		{"over HTTP", linger, overHTTP, 15 * 64, 15 * 64},
-		{"at once, the others are not waited for", 0.125, atOnce, 15 * 64, 15 * 64},
-		{"over HTTP, and not waited for", 0.125, overHTTP, 15 * 24, 15 * 40},
+		{"at once, the others are not waited for", 0.15, atOnce, 15 * 64, 15 * 64},
+		{"over HTTP, and not waited for", 0.15, overHTTP, 15 * 24, 15 * 40},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +160,7 @@ func TestWaitsFollowThoseWhoBecomeSlower(t *testing.T) {
 			if time.Since(begun) < time.Second {
 				return overHTTP(client)
 			}
-			return 3 * overHTTP(client)
+			return slowly(client)
 		}, 2*time.Second)
 		l.drain(t)
 		sizes, waits := l.last(20)
@@ -197,6 +206,54 @@ func TestGroupsWaitWhereThatIsWorthIt(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// byChance makes calls with random gaps of this length on average, without waiting for results, and returns the average
+// time that a call took.
+func (l *timedLanes) byChance(t *testing.T, gap, length time.Duration) time.Duration {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, uint64(gap)))
+	end := time.Now().Add(length)
+	var all sync.WaitGroup
+	var took atomic.Int64
+	calls := 0
+	for ; time.Now().Before(end); calls++ {
+		all.Go(func() {
+			begun := time.Now()
+			if err := l.Do(t.Context(), calls, 1, calls); err != nil {
+				t.Error(err)
+			}
+			took.Add(int64(time.Since(begun)))
+		})
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(gap)))
+	}
+	all.Wait()
+	return time.Duration(took.Load()) / time.Duration(calls)
+}
+
+// Calls of clients that come once take hardly longer where groups would wait for those who call again, whether one lane
+// runs them or several, and however many of them are in a group.
+func TestCallsThatComeByChanceAreHardlyDelayed(t *testing.T) {
+	t.Parallel()
+	for _, lanes := range []int{1, 2, 4} {
+		for _, gap := range []time.Duration{60, 100, 200, 400, 800, 1500, 3000, 6000} {
+			t.Run(fmt.Sprintf("%d lanes, every %d µs", lanes, gap), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					gap := gap * time.Microsecond
+					var took [2]time.Duration
+					for i, linger := range []float64{0, linger} {
+						l := newLanes(linger, 0, lanes)
+						took[i] = l.byChance(t, gap, 2000*gap)
+						l.drain(t)
+					}
+					if ratio := float64(took[1]) / float64(took[0]); ratio > 1.02 {
+						t.Errorf("a call takes %v, and %v if no group waits: %.3f times as long", took[1], took[0], ratio)
+					}
+				})
+			})
+		}
 	}
 }
 

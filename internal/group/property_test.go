@@ -45,7 +45,7 @@ func drawPlan(t *rapid.T) plan {
 		Class: class, Lanes: draw("lanes", 1, 3), Size: draw("size", 1, 9), Weight: draw("weight", 0, 9),
 		Queue: draw("queue", 3, 40), Alone: draw("alone", 1, 3), Single: rapid.Bool().Draw(t, "single"),
 		Patience: patience, Timeout: time.Hour,
-		Linger: rapid.SampledFrom([]float64{0, 0.125, linger}).Draw(t, "linger"),
+		Linger: rapid.SampledFrom([]float64{0, 0.15, linger}).Draw(t, "linger"),
 	}
 	keys := []string{"a", "b", "c", "d", "e"}
 	for _, key := range keys {

@@ -19,7 +19,7 @@ type runner[K comparable, T any] struct {
 	watch   watch         // when those of the last run do; guarded by the lock
 
 	enough chan struct{} // ends the wait; nil while the lane does not wait; guarded by the lock
-	timer  *time.Timer   // ends it, too
+	timer  *time.Timer   // ends it, too; reset under the lock
 
 	keys  []*queue[K, T] // the keys of the group
 	group []*entry[K, T]
@@ -141,9 +141,7 @@ func (r *runner[K, T]) run() {
 		if config.Ran != nil {
 			config.Ran(len(part), r.took, err)
 		}
-		if err == nil {
-			r.expect()
-		}
+		r.expect(err == nil)
 		clear(r.calls)
 		r.calls = r.calls[:0]
 		r.settle(part, err, class, late)
