@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// Callers often call again as soon as they have their results. If the next run began with the first of them, the others
-// would need one more run, which takes nearly as long for few calls as for many. So a lane waits for them, where there
-// are such callers. It measures after each run, whether or not it waits meanwhile, when three quarters of as many calls
-// as ran have arrived, and compares that with all that arrive until the end of its next run. Calls that have nothing to do
-// with a run arrive evenly, whatever their number and that of the lanes. Callers that call again come first.
+// Callers often call again as soon as they have their results. If the next run began with the first of them, the
+// others would need one more run, which takes nearly as long for few calls as for many. So a lane waits for them,
+// where there are such callers. It measures after each run, whether or not it waits meanwhile, when three quarters
+// of as many calls as ran have arrived, and compares that with all that arrive until the end of its next run. Calls
+// that have nothing to do with a run arrive evenly, whatever their number and that of the lanes. Callers that call
+// again come first.
 
 // watch measures when the callers of a run call again. The zero value measures nothing.
 type watch struct {

@@ -237,11 +237,11 @@ func (l *timedLanes) byChance(t *testing.T, gap, length time.Duration) time.Dura
 func TestCallsThatComeByChanceAreHardlyDelayed(t *testing.T) {
 	t.Parallel()
 	for _, lanes := range []int{1, 2, 4} {
-		for _, gap := range []time.Duration{60, 100, 200, 400, 800, 1500, 3000, 6000} {
-			t.Run(fmt.Sprintf("%d lanes, every %d µs", lanes, gap), func(t *testing.T) {
+		for _, microseconds := range []int{60, 100, 200, 400, 800, 1500, 3000, 6000} {
+			t.Run(fmt.Sprintf("%d lanes, every %d µs", lanes, microseconds), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					gap := gap * time.Microsecond
+					gap := time.Duration(microseconds) * time.Microsecond
 					var took [2]time.Duration
 					for i, linger := range []float64{0, linger} {
 						l := newLanes(linger, 0, lanes)
