@@ -5,8 +5,8 @@
 //
 // A call has a key, and there are a few lanes. A lane runs one group at a time, and holds the keys of its calls until
 // the group has run. A call that arrives while a lane is idle runs at once, in its caller's goroutine. Calls that wait
-// by then run in another goroutine, which ends when no call waits. So no call waits while nothing runs, and no
-// goroutine remains.
+// by then run in another goroutine, which ends when no call waits. So no goroutine remains, and no call waits while
+// nothing runs, except for callers that call again: see [Config.Linger].
 //
 // Waiting calls may run in any lane: the first lane that finishes takes them, except the calls of keys that another
 // lane holds. The next group takes one call of each waiting key in turn, then the second of each, and so on. So a key
