@@ -14,7 +14,7 @@ type runner[K comparable, T any] struct {
 	busy  bool         // the last run did not get the locks of the key
 
 	ran     int           // how many calls the last run had
-	took    time.Duration // how long the last run took; written before the lock is taken, under which others read it
+	took    time.Duration // how long the last run took; written before the lock is taken that arrived has
 	gathers bool          // the next group may wait for callers that call again
 	watch   watch         // when those of the last run do; guarded by the lock
 
