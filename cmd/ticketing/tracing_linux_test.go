@@ -193,9 +193,14 @@ func TestTraces(t *testing.T) {
 	is.Equal(continued, 1)
 	is.Equal(linked, 1)
 
-	// Each sale is in the transaction of one group: that below it, or that which it links to.
-	groups := map[string]*trace.Span{}
+	// Each sale is in the transaction of one group that commits: that below it, or that which it links to. A group that
+	// waits too long for a lock, as on a busy machine, fails and runs again.
+	groups, failed := map[string]*trace.Span{}, map[string]bool{}
 	for _, group := range to.named("ticketing.group.checkouts.create") {
+		if group.GetStatus().GetCode() == trace.Status_STATUS_CODE_ERROR {
+			failed[string(group.GetSpanId())] = true
+			continue
+		}
 		groups[string(group.GetSpanId())] = group
 		sale := to.parentOf(group)
 		is.Equal(sale.GetName(), "ticketing.checkouts.create")
@@ -204,6 +209,9 @@ func TestTraces(t *testing.T) {
 	links := 0
 	for _, sale := range to.named("ticketing.checkouts.create") {
 		for _, link := range sale.GetLinks() {
+			if failed[string(link.GetSpanId())] {
+				continue
+			}
 			group := groups[string(link.GetSpanId())]
 			is.True(group != nil)
 			back := false
