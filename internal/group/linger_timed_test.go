@@ -219,9 +219,10 @@ func (l *timedLanes) byChance(t *testing.T, gap, length time.Duration) time.Dura
 	var took atomic.Int64
 	calls := 0
 	for ; time.Now().Before(end); calls++ {
+		client := calls
 		all.Go(func() {
 			begun := time.Now()
-			if err := l.Do(t.Context(), calls, 1, calls); err != nil {
+			if err := l.Do(t.Context(), client, 1, client); err != nil {
 				t.Error(err)
 			}
 			took.Add(int64(time.Since(begun)))
