@@ -17,8 +17,10 @@ type watch struct {
 	ran   int           // how many calls the run had; 0 if nothing is measured
 	ended time.Time     // when the run ended
 	from  int64         // the last arrival before
+	half  int64         // the arrival with which half as many calls have arrived
 	most  int64         // the arrival with which three quarters of as many calls have arrived
 	all   int64         // the arrival with which as many calls have arrived
+	first time.Duration // how long after the run half of them had arrived; 0 until then
 	after time.Duration // how long after the run most of them had arrived; 0 until then
 }
 
@@ -38,13 +40,13 @@ func (w *watch) pace(arrivals int64, now time.Time) float64 {
 // returns is what the lanes know of callers that call again, whatever their keys.
 type returns struct {
 	pace  float64       // of the last watches, on average; groups wait while it is less than Config.Linger
-	after time.Duration // how long most callers took lately, on average
+	after time.Duration // how long half of the callers took lately, on average: others may have come by chance
 }
 
 const (
-	// The average pace follows callers that come late by a quarter, and those that come early by a sixteenth. So chance
+	// The average pace follows callers that come late by a third, and those that come early by a sixteenth. So chance
 	// hardly makes groups wait, and a few waits in vain end that.
-	late, early = 1. / 4, 1. / 16
+	late, early = 1. / 3, 1. / 16
 	// longestLinger bounds the wait after a slow run, since it delays the calls that wait already.
 	longestLinger = 50 * time.Millisecond
 	// leastLinger is a divisor: a wait may take this part of the last run, however soon callers have called again so far.
@@ -69,7 +71,7 @@ func (r *runner[K, T]) expect(kept bool) {
 		return
 	}
 	r.watch = watch{
-		ran: r.ran, ended: now, from: l.arrivals,
+		ran: r.ran, ended: now, from: l.arrivals, half: l.arrivals + int64(r.ran-r.ran/2),
 		most: l.arrivals + int64(r.ran-r.ran/4), all: l.arrivals + int64(r.ran),
 	}
 	if l.returns.pace < l.config.Linger {
@@ -89,9 +91,9 @@ func (l *Lanes[K, T]) learn(w *watch, now time.Time) {
 	switch {
 	case pace >= l.config.Linger:
 	case known.after == 0:
-		known.after = w.after
+		known.after = w.first
 	default:
-		known.after = (3*known.after + w.after) / 4
+		known.after = (3*known.after + w.first) / 4
 	}
 }
 
@@ -100,6 +102,9 @@ func (l *Lanes[K, T]) learn(w *watch, now time.Time) {
 func (l *Lanes[K, T]) arrived() {
 	for _, r := range l.runners {
 		w := &r.watch
+		if w.ran > 0 && l.arrivals == w.half {
+			w.first = max(time.Since(w.ended), 1)
+		}
 		if w.ran > 0 && l.arrivals == w.most {
 			w.after = max(time.Since(w.ended), 1)
 			if r.enough != nil {
@@ -115,7 +120,7 @@ func (l *Lanes[K, T]) arrived() {
 }
 
 // gather waits, without the lock, for the calls that follow those of the last run, until a full group waits, or for a
-// time: for most calls twice as long as they usually take.
+// time: for most calls twice as long as half of them usually take.
 func (r *runner[K, T]) gather() {
 	l, w := r.lanes, &r.watch
 	if !l.full() && l.arrivals < w.all && !l.closed {
@@ -140,8 +145,8 @@ func (r *runner[K, T]) gather() {
 	l.gathering--
 }
 
-// lastWait returns how long a lane waits for the last calls once most of them have arrived: half as long as these
-// usually take, or what is left of the least wait, and no longer than all of a wait may take.
+// lastWait returns how long a lane waits for the last calls once most of them have arrived: half as long as half
+// of them usually take, or what is left of the least wait, and no longer than all of a wait may take.
 func (r *runner[K, T]) lastWait(waited time.Duration) time.Duration {
 	longest := min(r.took, longestLinger) - waited
 	return max(min(max(r.lanes.returns.after/2, r.took/leastLinger-waited), longest), 0)
