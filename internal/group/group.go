@@ -99,8 +99,8 @@ type Config[K comparable, T any] struct {
 	// average, in less than this part of the time that as many calls take if they arrive evenly. It is between 0, for no
 	// waits, and 1.
 	//
-	// A group waits at most twice as long as half of them take on average, or an eighth of the time that the
-	// last run took, and once three quarters are there half as long as half take; but no longer than the last run took, or 50
+	// A group waits at most twice as long as half of them take on average, or an eighth of the time that the last run
+	// took, and once three quarters are there half as long as half take; but no longer than the last run took, or 50
 	// milliseconds. The wait ends when as many calls as ran have arrived, or when a full group waits. No idle lane starts
 	// with the first of them. There is none after a run of one call, nor during a [Lanes.Drain].
 	Linger float64
