@@ -10,9 +10,15 @@ import (
 	"github.com/floatgate/ticketing/ledger"
 )
 
-// readTerms reads event status, branding and effective rate in one statement, and refuses the checkouts of events that
-// are not on sale. The shared gate keeps all three as they are until the commit. A missing rate is refused later, since
-// inventory comes before it in the order of refusals.
+// rateHorizon is how long after the clock's time the rates are read for. The time of a sale is later than the clock's
+// where another process, whose transaction waited less, has sold meanwhile. To read the rate of that time while all
+// sales of the company wait would take a message more.
+const rateHorizon = 10 * time.Second
+
+// readTerms reads event status, branding and rate in one statement, and refuses the checkouts of events that are not on
+// sale. The shared gate keeps all three as they are until the commit. The rate is the last that is effective by the
+// horizon: settleTimes uses it or reads another. A missing rate is refused later, since inventory comes before it in
+// the order of refusals.
 func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) error {
 	refs := make([]driver.SaleTermsRef, len(calls))
 	for i, c := range calls {
@@ -20,7 +26,7 @@ func (st *sale) readTerms(ctx context.Context, tx driver.Tx, at time.Time, calls
 		refs[i] = termsRef(c, c.company.BrandingVersion)
 	}
 	// One statement returns all terms of the group: a statement more is a message more in every sale.
-	found, err := tx.SaleTerms(ctx, distinct(refs), at)
+	found, err := tx.SaleTerms(ctx, distinct(refs), at.Add(rateHorizon))
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (s *Service) announceTerms(ctx context.Context, tx driver.Tx, at time.Time,
 		}
 		refs[i] = termsRef(c, version)
 	}
-	_, _ = tx.SaleTerms(ctx, distinct(refs), at)
+	_, _ = tx.SaleTerms(ctx, distinct(refs), at.Add(rateHorizon))
 }
 
 // rememberBrandings remembers the versions that announceTerms assumes.
@@ -166,8 +172,9 @@ func (st *sale) settleTimes(ctx context.Context, tx driver.Tx, at time.Time, cal
 			// An order has one time, and both of its entries have it.
 			settled = notBefore(notBefore(at, float.LastAt), earnings.LastAt)
 			st.times[id] = settled
-			// The clock is before the last entry of a wallet, for example after a failover to another machine.
-			if settled.After(at) {
+			// A rate that is effective at the time of the sale, and is the last by the horizon, is the last by that time, too.
+			// The time is after the horizon if the clock is far behind, for example after a failover to another machine.
+			if settled.After(at.Add(rateHorizon)) || st.rates[id].EffectiveFrom.After(settled) {
 				rate, err := firstRecord(tx.EffectiveRates(ctx, []uuid.UUID{id}, settled))
 				if err != nil {
 					return err

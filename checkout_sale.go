@@ -23,7 +23,7 @@ type checkoutCall = call[CheckoutParams, Order]
 // trace in the state, so each checkout sees exactly what the accepted ones before it have left (section 4.7).
 type sale struct {
 	brandings map[uuid.UUID]driver.Branding // by company
-	rates     map[uuid.UUID]driver.Rate     // by company; the one that is effective at the time of its sales
+	rates     map[uuid.UUID]driver.Rate     // by company; of its sales' time, once settleTimes has set that
 	stock     map[stockKey][]*driver.Batch  // oldest first
 	wallets   map[driver.WalletRef]*driver.LockedWallet
 	times     map[uuid.UUID]time.Time // of each company's sales: not before the last entry of its wallets

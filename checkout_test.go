@@ -360,6 +360,54 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 	})
 }
 
+// TestCheckoutTakesTheRateOfItsTime checks that a checkout whose clock is behind the company's last sale, which takes
+// the time of that, takes the rate of that time, too: not the clock's, and not a later one. Without a rate that is
+// effective by then it is refused.
+func TestCheckoutTakesTheRateOfItsTime(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		ahead  time.Duration // of the last sale
+		begins time.Duration // of the second rate
+		want   money.Amount
+	}{
+		{0, time.Millisecond, 1_00},
+		{time.Second, time.Millisecond, 2_00},
+		{time.Second, time.Second, 2_00},
+		{time.Second, time.Second + time.Millisecond, 1_00},
+		{10 * time.Second, 10 * time.Second, 2_00},
+		{10 * time.Second, 10*time.Second + time.Millisecond, 1_00},
+		{10*time.Second + time.Millisecond, 10*time.Second + time.Millisecond, 2_00},
+		{time.Hour, time.Hour, 2_00},
+		{time.Hour, time.Hour + time.Millisecond, 1_00},
+	} {
+		t.Run(fmt.Sprintf("%v behind, a rate %v later", test.ahead, test.begins), func(t *testing.T) {
+			t.Parallel()
+			onShops(t, &ticketingtest.Config{NoRate: true}, func(t *testing.T, shop *ticketingtest.Shop) {
+				is := is.New(t)
+				event := shop.Event(t)
+				shop.Inventory(t, event.ID, "VIP", 100_00, 3)
+				schedule := func(percent string, in time.Duration) {
+					_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+						Rate: rateOf(t, percent, money.Percent), EffectiveFrom: new(ticketingtest.Opening.Add(in)),
+					})
+					is.NoErr(err)
+				}
+				schedule("2", test.begins)
+				_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
+				is.Equal(code(err), ticketing.CodeCommissionUnavailable) // The only rate is not effective yet.
+				schedule("1", -time.Hour)
+				last := ticketingtest.Opening.Add(test.ahead)
+				shop.Clock.Set(last)
+				shop.Sell(t, event.ID, "VIP", 1)
+				shop.Clock.Set(ticketingtest.Opening)
+				order := shop.Sell(t, event.ID, "VIP", 1)
+				is.True(order.ConfirmedAt.Equal(last))
+				is.Equal(order.Commission.Amount, test.want)
+			})
+		})
+	}
+}
+
 // TestCommissionIsRoundedOnce checks Section 2.6: the commission is rounded once, on the gross of the order, half up.
 func TestCommissionIsRoundedOnce(t *testing.T) {
 	t.Parallel()

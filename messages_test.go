@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/matryer/is"
@@ -44,6 +45,12 @@ func TestMessages(t *testing.T) {
 	}{
 		{"checkout", func(caller ticketing.Caller) (err error) {
 			order, err = shop.Checkout(t.Context(), caller, fmt.Sprintf("checkout-%d", n), basket)
+			return err
+		}, []string{"begin", "LockStock", "commit"}},
+		{"checkout after one of a process whose clock is ahead", func(caller ticketing.Caller) error {
+			shop.Clock.Advance(-5 * time.Millisecond)
+			defer shop.Clock.Advance(5 * time.Millisecond)
+			_, err := shop.Checkout(t.Context(), caller, fmt.Sprintf("behind-%d", n), basket)
 			return err
 		}, []string{"begin", "LockStock", "commit"}},
 		{"replay", func(caller ticketing.Caller) error {
