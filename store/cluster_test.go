@@ -31,13 +31,16 @@ func TestClusterNodesHaveTheSettings(t *testing.T) {
 			CreatedAt:    time.UnixMilli(1), UpdatedAt: time.UnixMilli(1),
 		})
 	}))
-	got, err := s.Settings(t.Context(), company, true)
+	names := []string{
+		"lock_timeout", "statement_timeout", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "jit",
+	}
+	got, err := s.Settings(t.Context(), company, "Update", names...)
 	is.NoErr(err)
 	is.Equal(got, map[string]string{
 		"lock_timeout": "5s", "statement_timeout": "8s", "enable_seqscan": "off", "enable_bitmapscan": "off",
 		"enable_hashjoin": "off", "jit": "off",
 	})
-	got, err = s.Settings(t.Context(), company, false)
+	got, err = s.Settings(t.Context(), company, "View", names...)
 	is.NoErr(err)
 	is.Equal(got, map[string]string{
 		"lock_timeout": "0", "statement_timeout": "8s", "enable_seqscan": "off", "enable_bitmapscan": "off",

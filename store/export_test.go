@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,32 +100,38 @@ func (s *Store) sqlite() *sqliteEngine {
 	return s.engine.(*sqliteEngine)
 }
 
-// Settings returns the settings with which the node of a company runs the statements of a transaction, or, outside of
-// one, a read.
-func (s *Store) Settings(ctx context.Context, company uuid.UUID, inTx bool) (settings map[string]string, err error) {
+// Settings returns named settings with which the node of a company runs the statements of an Update, a View or a
+// Snapshot.
+func (s *Store) Settings(
+	ctx context.Context, company uuid.UUID, within string, names ...string,
+) (settings map[string]string, err error) {
 	ask := func(ctx context.Context, of *session) error {
 		type setting struct{ name, value string }
 		var found []setting
 		found, err = query(ctx, of, "Settings", func(row rowSet, s *setting) error { return row.Scan(&s.name, &s.value) },
-			`SELECT s.name, current_setting(s.name) FROM ticketing_companies c, unnest('{lock_timeout,statement_timeout,
-				enable_seqscan,enable_bitmapscan,enable_hashjoin,jit}'::text[]) AS s (name) WHERE c.id = ?`, company)
+			`SELECT s.name, current_setting(s.name) FROM ticketing_companies c, unnest(?::text[]) AS s (name) WHERE c.id = ?`,
+			"{"+strings.Join(names, ",")+"}", company)
 		settings = make(map[string]string)
 		for _, one := range found {
 			settings[one.name] = one.value
 		}
 		return err
 	}
-	if !inTx {
-		err = s.View(ctx, func(ctx context.Context, tx driver.ReadTx) error { return ask(ctx, tx.(*session)) })
-		return settings, err
+	read := func(ctx context.Context, tx driver.ReadTx) error { return ask(ctx, tx.(*session)) }
+	switch within {
+	case "View":
+		err = s.View(ctx, read)
+	case "Snapshot":
+		err = s.Snapshot(ctx, read)
+	default:
+		err = s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}})
+			if err != nil {
+				return err
+			}
+			return ask(ctx, &tx.(*transaction).session)
+		})
 	}
-	err = s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-		_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}})
-		if err != nil {
-			return err
-		}
-		return ask(ctx, &tx.(*transaction).session)
-	})
 	return settings, err
 }
 
@@ -190,6 +197,7 @@ func (s *Store) Exec(ctx context.Context, statement string) error {
 func (s *Store) SetLimits(statement, idle time.Duration) {
 	engine := s.engine.(*postgresEngine)
 	engine.statement, engine.idle = statement, idle
+	engine.keepSettings()
 }
 
 // Pool returns the pool of connections to PostgreSQL.

@@ -71,6 +71,8 @@ type postgresEngine struct {
 	preparing *preparing
 	// copiesRows is set if rows may be written by COPY: see copies.
 	copiesRows bool
+	// kept are the settings that each session of the store keeps, or empty: see keepSettings.
+	kept string
 	// known is the identity of the tables when it was last read.
 	known *atomic.Pointer[identity]
 	// statement bounds a statement, and idle the time between two statements of a transaction: statementTimeout and
@@ -99,6 +101,7 @@ func openPostgres(ctx context.Context, dsn string, cfg Config) (*postgresEngine,
 	}
 	if err == nil && !e.distributed && e.preparing != nil {
 		e.allowCopy(ctx)
+		e.keepSettings()
 	}
 	if err != nil {
 		_ = pool.Close()
@@ -357,17 +360,42 @@ func (e *postgresEngine) close() error {
 // table that is small, or was small when its statistics were taken, or read all rows of a company by a bitmap scan. A
 // table without an index for a query is still read in full. The planner estimates such a high cost for that that it
 // would compile the plan with JIT first, which takes a quarter of a second.
-const byIndex = readByIndex + "SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; " +
-	"SET LOCAL enable_memoize TO off; "
+const byIndex = readByIndex + joinByIndex
 
 // readByIndex is the part of byIndex that a read outside of a transaction needs: each setting costs such a read one or
 // two microseconds.
-const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
+const (
+	readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
+	joinByIndex = "SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; " +
+		"SET LOCAL enable_memoize TO off; "
+)
 
-// settings are sent first in a message outside of a transaction of the store's own, or after BEGIN. They are local to
-// the transaction: a pooler would pass settings of the session to other clients, or lose them.
-func (e *postgresEngine) settings(statement, lock time.Duration) string {
-	return e.searchPath() + e.onNodes(e.limits(statement, lock))
+// opening is what a message begins with: BEGIN, or nothing, and the settings. They are local to the transaction: a
+// pooler would pass settings of the session to other clients, or lose them. In a session that keeps settings, see
+// keepSettings, the message begins with brief in place of full.
+type opening struct{ full, brief string }
+
+// settings are sent first in a message outside of a transaction of the store's own, or after BEGIN.
+func (e *postgresEngine) settings(begin string, statement, lock time.Duration) opening {
+	o := opening{begin + e.searchPath() + e.onNodes(e.limits(statement, lock)), begin + e.searchPath()}
+	if statement != e.statement {
+		o.brief += statementLimit(statement)
+	}
+	if lock > 0 {
+		o.brief += joinByIndex + lockLimit(lock)
+	}
+	return o
+}
+
+// keepSettings decides, once, whether each session keeps the settings that are the same in all messages, so that these
+// need not repeat them: where its connection ends at the server, as for COPY. The search path is not among them: if a
+// session were another's after all, as behind a proxy that passes for none, the store would work on tables of another
+// schema. The limits and the plans that would be lost there are not needed for a right result.
+func (e *postgresEngine) keepSettings() {
+	if e.copiesRows {
+		e.kept = strings.ReplaceAll(e.limits(e.statement, 0)+readByIndex+e.idleLimit()+probeSettings(e.idle),
+			"SET LOCAL ", "SET ")
+	}
 }
 
 func (e *postgresEngine) searchPath() string {
@@ -379,16 +407,26 @@ func (e *postgresEngine) searchPath() string {
 
 func (e *postgresEngine) limits(statement, lock time.Duration) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "SET LOCAL statement_timeout TO %d; ", statement.Milliseconds())
+	text.WriteString(statementLimit(statement))
 	if e.traits().prepares {
 		text.WriteString("SET LOCAL plan_cache_mode TO force_generic_plan; ")
 	}
 	if lock > 0 {
-		text.WriteString(byIndex)
-		fmt.Fprintf(&text, "SET LOCAL lock_timeout TO %d; SET LOCAL idle_in_transaction_session_timeout TO %d; ",
-			max(lock.Milliseconds(), 1), e.idle.Milliseconds())
+		text.WriteString(byIndex + lockLimit(lock) + e.idleLimit())
 	}
 	return text.String()
+}
+
+func statementLimit(limit time.Duration) string {
+	return fmt.Sprintf("SET LOCAL statement_timeout TO %d; ", limit.Milliseconds())
+}
+
+func lockLimit(limit time.Duration) string {
+	return fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", max(limit.Milliseconds(), 1))
+}
+
+func (e *postgresEngine) idleLimit() string {
+	return fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout TO %d; ", e.idle.Milliseconds())
 }
 
 // onNodes returns settings so that they also apply on the nodes of a cluster that the transaction uses. Citus sends a
@@ -435,10 +473,11 @@ func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan
 		message.endPart(statement.kept(), e.shards)
 		statement = message
 	}
-	settings := e.settings(e.statement, 0) + e.onNodes(readByIndex)
+	settings := e.settings("", e.statement, 0)
+	settings.full += e.onNodes(readByIndex)
 	if statement.oneConnection {
 		// Citus keeps one connection to a node, and reads the definition of each shard again on every other one.
-		settings += "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
+		settings.full += "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
 	}
 	sent, text := e.messageAfter(ctx, settings, statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
@@ -461,8 +500,8 @@ func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan
 // queryAlone reads in a transaction of its own, for a driver that returns only the rows of a message's first statement.
 // It sends the settings in a message before.
 func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(rowSet) error) error {
-	begin := "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; " + e.settings(e.statement, e.patience)
-	conn, err := e.start(ctx, begin, e.patience)
+	begin := e.settings("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; ", e.statement, e.patience)
+	conn, err := e.start(ctx, begin.full, e.patience)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 // While a server waits for rows, neither the timeout of a statement nor that of an idle transaction ends it. If the
 // host of the store lost its power after it had sent a part of them, the transaction would keep its locks. So rows are
 // copied only over TCP connections that end at the server, see reachesServer, whose transactions make the server's
-// kernel find out within half a minute, see copySettings. What remains is a process that is stopped, and not killed,
+// kernel find out within half a minute, see probeSettings. What remains is a process that is stopped, and not killed,
 // while the kernel has not taken all of a message: its transaction keeps its locks until the process ends or goes on.
 //
 // A server that refuses COPY where it may take an INSERT, as it does where row security applies to the role, makes the
@@ -41,17 +41,22 @@ const (
 	maxResponse = 1 << 20
 )
 
-// copySettings end a connection whose other end is gone while the server waits for rows: within the limit, if it sent
-// something that nobody confirms, or if nobody confirms the probes that its kernel sends for lack of anything else.
-func copySettings(limit time.Duration) string {
+// probeSettings and lossSettings end a connection whose other end is gone while the server waits for rows: within the
+// limit, if nobody confirms the probes that its kernel sends for lack of anything else, or if it sent something that
+// nobody confirms.
+func probeSettings(limit time.Duration) string {
 	const probes = 3
 	every := max(int(limit.Seconds())/probes, 1)
-	return fmt.Sprintf("SET LOCAL tcp_keepalives_idle TO %d; SET LOCAL tcp_keepalives_interval TO %d; "+
-		"SET LOCAL tcp_user_timeout TO %d; ", every, every, limit.Milliseconds())
+	return fmt.Sprintf("SET LOCAL tcp_keepalives_idle TO %d; SET LOCAL tcp_keepalives_interval TO %d; ", every, every)
+}
+
+// lossSettings are for a transaction that may copy rows, and not for a reader, which may take its time.
+func lossSettings(limit time.Duration) string {
+	return fmt.Sprintf("SET LOCAL tcp_user_timeout TO %d; ", limit.Milliseconds())
 }
 
 // reachesServer reports whether the TCP connections of the store end at the server, and not at a pooler or a proxy, and
-// the server runs on Linux, which has copySettings. It compares the port that the server sees on one of them with that
+// the server runs on Linux, which has probeSettings. It compares the port that the server sees on one of them with that
 // of the store, so a proxy that uses the ports of its clients passes for none.
 func (e *postgresEngine) reachesServer(ctx context.Context) (bool, error) {
 	conn, err := e.take(ctx, e.patience)

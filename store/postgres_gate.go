@@ -110,14 +110,14 @@ func (e *postgresEngine) tryBegin(
 ) (pooledConn, []bool, error) {
 	// BEGIN does not ask for READ WRITE. A standby refuses that with a SQLSTATE of its own, and a database that an
 	// operator made read-only should stay so.
-	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + e.settings(e.statement, slice)
+	begin := e.settings("BEGIN ISOLATION LEVEL READ COMMITTED; ", e.statement, slice)
 	if e.copiesRows {
-		begin += copySettings(e.idle)
+		begin.full += probeSettings(e.idle) + lossSettings(e.idle)
+		begin.brief += lossSettings(e.idle)
 	}
 	var after string
 	if slice != patience {
-		wait := fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", max(patience.Milliseconds(), 1))
-		after = strings.TrimSuffix(e.onNodes(wait), "; ")
+		after = strings.TrimSuffix(e.onNodes(lockLimit(patience)), "; ")
 	}
 	var ask func(conn bun.IConn) (inFlight []bool, err error)
 	if e.claimsOnNodes() {
@@ -125,7 +125,7 @@ func (e *postgresEngine) tryBegin(
 		var conn pooledConn
 		var inFlight []bool
 		err := e.atNode(ctx, soleCompany(in), func(e *postgresEngine) (err error) {
-			conn, inFlight, err = e.beginByRows(ctx, in, begin, after, patience)
+			conn, inFlight, err = e.beginByRows(ctx, in, begin.full, after, patience)
 			return err
 		})
 		return conn, inFlight, err
@@ -135,12 +135,12 @@ func (e *postgresEngine) tryBegin(
 	} else {
 		locks, returnsRows := e.lockStatement(in)
 		if !e.multiResult || !returnsRows {
-			return e.beginAlone(ctx, begin, locks, after, returnsRows, len(in.Keys), patience)
+			return e.beginAlone(ctx, begin.full, locks, after, returnsRows, len(in.Keys), patience)
 		}
 		if after != "" {
 			after = "; " + after
 		}
-		ask = func(conn bun.IConn) ([]bool, error) { return e.ask(ctx, conn, begin+locks+after, true, len(in.Keys)) }
+		ask = func(conn bun.IConn) ([]bool, error) { return e.ask(ctx, conn, begin.full+locks+after, true, len(in.Keys)) }
 	}
 	retried := false
 	var lost error
@@ -187,7 +187,7 @@ func (e *postgresEngine) beginAlone(
 // askJoined returns a function that sends the message which begins a transaction, takes the locks and makes the
 // announced reads. The reads come after the locks, so they see what was committed when those were granted.
 func (e *postgresEngine) askJoined(
-	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, begin, after string,
+	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, begin opening, after string,
 ) func(conn bun.IConn) (inFlight []bool, err error) {
 	locks := e.lockMessage
 	if e.shards != nil {
@@ -395,8 +395,8 @@ func joinNumbers(numbers []int64) string {
 // beginMigration waits for another process that migrates, for up to 49 s, and then fails with [driver.ErrBusy]. Its
 // statements may take 50 s, which is less than the driver's read timeout.
 func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), error) {
-	message := "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " +
-		e.settings(snapshotTimeout, snapshotTimeout-time.Second) +
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+	message := e.settings(begin, snapshotTimeout, snapshotTimeout-time.Second).full +
 		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d); ", e.advisory("migrate"))
 	if e.schema != "" {
 		message += "CREATE SCHEMA IF NOT EXISTS " + quoted(e.schema) + "; "
@@ -405,8 +405,7 @@ func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), 
 		message += clusterSettings
 	}
 	// All later queries on a table would wait in the queue after a schema change that waits for that table.
-	wait := fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", e.patience.Milliseconds())
-	message += strings.TrimSuffix(e.onNodes(wait), "; ")
+	message += strings.TrimSuffix(e.onNodes(lockLimit(e.patience)), "; ")
 	conn, err := e.start(ctx, message, e.patience)
 	if err != nil {
 		return bun.Conn{}, nil, err

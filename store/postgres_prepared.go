@@ -103,6 +103,7 @@ type preparingConn struct {
 	shared    *preparing
 	forgotten int64             // of shared, when the names were last valid
 	prefix    string            // of the names of its statements
+	kept      string            // the settings that the session keeps, see keepSettings
 	names     map[string]string // of prepared statements, by template
 	number    int               // of the last name
 	responses *bufio.Reader     // of sendRows, or nil
@@ -119,6 +120,7 @@ type messageKey struct{}
 
 // message is what a connection sends in place of the text that it is given.
 type message struct {
+	kept      string // settings that the session is to keep, which a message before it makes once
 	before    string // is sent first
 	statement *builder
 	// unprepared is set if the statements are sent with their literals.
@@ -130,18 +132,23 @@ const notRendered = "a message of ticketing/store"
 
 // message returns the text of a finished statement.
 func (e *postgresEngine) message(ctx context.Context, statement *builder) (context.Context, string) {
-	return e.messageAfter(ctx, "", statement)
+	return e.messageAfter(ctx, opening{}, statement)
 }
 
 func (e *postgresEngine) messageAfter(
-	ctx context.Context, before string, statement *builder,
+	ctx context.Context, before opening, statement *builder,
 ) (context.Context, string) {
 	if e.preparing != nil && (statement.template || len(statement.copied) > 0) {
-		if allowed := e.preparing.allowed(); allowed || len(statement.copied) > 0 {
-			return context.WithValue(ctx, messageKey{}, &message{before, statement, !allowed}), notRendered
+		allowed := e.preparing.allowed()
+		m := &message{before: before.full, statement: statement, unprepared: !allowed}
+		if allowed && e.kept != "" && before.full != "" {
+			m.kept, m.before = e.kept, before.brief
+		}
+		if allowed || len(statement.copied) > 0 {
+			return context.WithValue(ctx, messageKey{}, m), notRendered
 		}
 	}
-	return ctx, string(statement.appendMessage([]byte(before), nil))
+	return ctx, string(statement.appendMessage([]byte(before.full), nil))
 }
 
 // messageOf returns the message whose text a connection is given, or nil.
@@ -153,14 +160,30 @@ func messageOf(ctx context.Context, text string) *message {
 	return m
 }
 
-// render returns the text of a message, and the templates that it prepares.
-func (c *preparingConn) render(ctx context.Context, text string) (rendered string, fresh []string) {
+// render returns the text of a message, and the templates that it prepares. It first makes the settings that the
+// session is to keep, in a message of their own: in one that begins a transaction, ROLLBACK would take them back.
+func (c *preparingConn) render(ctx context.Context, text string) (rendered string, fresh []string, err error) {
 	m := messageOf(ctx, text)
 	if m == nil {
-		return text, nil
+		return text, nil, nil
+	}
+	c.forget()
+	if m.kept != c.kept && m.kept != "" {
+		if _, err := c.pgConn.ExecContext(ctx, m.kept, nil); err != nil {
+			return "", nil, err
+		}
+		c.kept = m.kept
 	}
 	buffer, fresh := c.appendMessage(make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare), m)
-	return string(buffer), fresh
+	return string(buffer), fresh, nil
+}
+
+// forget forgets what the session may have lost.
+func (c *preparingConn) forget() {
+	if forgotten := c.shared.forgotten.Load(); forgotten != c.forgotten {
+		clear(c.names)
+		c.forgotten, c.kept = forgotten, ""
+	}
 }
 
 // roomToPrepare is about what the names of prepared statements add to a message that prepares none.
@@ -168,10 +191,7 @@ const roomToPrepare = 1024
 
 // appendMessage appends the text of a message. It returns the templates that the message prepares, too.
 func (c *preparingConn) appendMessage(to []byte, m *message) (text []byte, fresh []string) {
-	if forgotten := c.shared.forgotten.Load(); forgotten != c.forgotten {
-		clear(c.names)
-		c.forgotten = forgotten
-	}
+	c.forget()
 	to = append(to, m.before...)
 	if m.unprepared {
 		return m.statement.appendMessage(to, nil), nil
@@ -194,7 +214,10 @@ func (c *preparingConn) appendMessage(to []byte, m *message) (text []byte, fresh
 func (c *preparingConn) QueryContext(
 	ctx context.Context, text string, args []sqldriver.NamedValue,
 ) (sqldriver.Rows, error) {
-	text, fresh := c.render(ctx, text)
+	text, fresh, err := c.render(ctx, text)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := c.pgConn.QueryContext(ctx, text, args)
 	return rows, c.checked(err, fresh)
 }
@@ -207,7 +230,10 @@ func (c *preparingConn) ExecContext(
 		fresh, err := c.sendRows(ctx, m)
 		return sqldriver.RowsAffected(0), c.checked(err, fresh)
 	}
-	text, fresh := c.render(ctx, text)
+	text, fresh, err := c.render(ctx, text)
+	if err != nil {
+		return nil, err
+	}
 	result, err := c.pgConn.ExecContext(ctx, text, args)
 	return result, c.checked(err, fresh)
 }

@@ -1,8 +1,12 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +16,7 @@ import (
 	"github.com/matryer/is"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
@@ -137,6 +142,67 @@ func TestSearchPathOfPreparedStatements(t *testing.T) {
 				return err
 			}))
 			is.Equal(found[0].ID != uuid.Nil, i == 0)
+		}
+	}
+}
+
+// TestSessionsKeepSettings checks that a session whose connection ends at the server keeps the settings that are the same
+// in all messages, whatever its first use was, and no others, and that the settings of a transaction and of a read are
+// those of a session that keeps none.
+func TestSessionsKeepSettings(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedSingle(t)
+	dsn := testdb.FreshDSN(t)
+	at, err := url.Parse(dsn)
+	is.New(t).NoErr(err)
+	relayed := *at
+	relayed.Host = forward(t, "tcp", "127.0.0.1:0", at.Host)
+	furnish(t, testdb.Open(t, dsn, nil), newBatch(1, 0))
+	inTx := map[string]string{
+		"lock_timeout": "5s", "statement_timeout": "8s", "idle_in_transaction_session_timeout": "30s",
+		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_bitmapscan": "off",
+		"enable_hashjoin": "off", "enable_mergejoin": "off", "enable_memoize": "off", "jit": "off",
+	}
+	snapshot, read := maps.Clone(inTx), maps.Clone(inTx)
+	snapshot["statement_timeout"] = "50s"
+	read["lock_timeout"], read["enable_hashjoin"] = "0", "on"
+	read["enable_mergejoin"], read["enable_memoize"] = "on", "on"
+	delete(read, "idle_in_transaction_session_timeout") // A read outside of a transaction has no use for it.
+	want := map[string]map[string]string{"Update": inTx, "Snapshot": snapshot, "View": read}
+	for name, test := range map[string]struct {
+		dsn  string
+		kept bool
+	}{"direct": {dsn, copiesHere()}, "relayed": {relayed.String(), false}} {
+		for _, uses := range [][]string{
+			{"Update", "View", "Snapshot", "Update"}, {"View", "Update", "View"}, {"Snapshot", "View", "Update"},
+			{"failed", "View", "Update"},
+		} {
+			t.Run(name+", first "+uses[0], func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				s := testdb.Open(t, test.dsn, &store.Config{Connections: 1})
+				for _, use := range uses {
+					if use == "failed" {
+						is.Equal(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+							_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}})
+							return cmp.Or(err, errTransient)
+						}), errTransient)
+						continue
+					}
+					got, err := s.Settings(t.Context(), company, use, slices.Collect(maps.Keys(want[use]))...)
+					is.NoErr(err)
+					is.Equal(got, want[use])
+				}
+				var limit, lock, idle, path string
+				is.NoErr(s.Pool().QueryRowContext(t.Context(), `SELECT current_setting('statement_timeout'),
+					current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'),
+					current_setting('search_path')`).Scan(&limit, &lock, &idle, &path))
+				session := []string{"0", "0", "0", `"$user", public`}
+				if test.kept {
+					session[0], session[2] = "8s", "30s"
+				}
+				is.Equal([]string{limit, lock, idle, path}, session)
+			})
 		}
 	}
 }

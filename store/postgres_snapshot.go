@@ -20,7 +20,7 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.IConn, func(), error
 	s := &postgresSnapshot{engine: e}
 	if !e.multiResult {
 		// A message that begins a transaction could not return rows.
-		conn, err := e.start(ctx, s.opening()+"SELECT 1", e.patience)
+		conn, err := e.start(ctx, s.opening().full+"SELECT 1", e.patience)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -30,8 +30,9 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.IConn, func(), error
 }
 
 // opening returns the statements that begin the transaction.
-func (s *postgresSnapshot) opening() string {
-	return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + s.engine.settings(snapshotTimeout, s.engine.patience)
+func (s *postgresSnapshot) opening() opening {
+	const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+	return s.engine.settings(begin, snapshotTimeout, s.engine.patience)
 }
 
 // begin begins the transaction with its first read. If the connection turns out to be dead, it tries another one.
