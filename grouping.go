@@ -130,6 +130,8 @@ const (
 	// Groups wait for callers that call again in less than groupLinger of the time that as many calls take that come by
 	// chance, or in less than groupShortLinger: these call again at once.
 	groupLinger, groupShortLinger = 0.9, 0.15
+	// groupBeside is the part of a usual group of checkouts or validations that has to wait before a second one starts.
+	groupBeside = 0.5
 	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond
 	// groupAdmissions bounds the admissions that a group of checkouts sells, and with them the size of its writes.
@@ -166,6 +168,9 @@ func lanesOf[T traced](
 	// leaves the processor idle that requests and responses need.
 	if g.ByCompany || g.local {
 		config.Linger = groupShortLinger
+	}
+	if operation == opCheckout || operation == opValidate {
+		config.Beside = groupBeside
 	}
 	if s.telemetry.traces {
 		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {

@@ -140,7 +140,9 @@ func (e *postgresEngine) tryBegin(
 		if after != "" {
 			after = "; " + after
 		}
-		ask = func(conn bun.IConn) ([]bool, error) { return e.ask(ctx, conn, begin.full+locks+after, true, len(in.Keys)) }
+		ask = func(conn bun.IConn) ([]bool, error) {
+			return e.ask(ctx, conn, begin.full+locks+after, true, len(in.Keys))
+		}
 	}
 	retried := false
 	var lost error

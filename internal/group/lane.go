@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // entry is one call. It waits in its key's queue, is held by one runner, or has its result. Its place and left are
@@ -55,8 +56,10 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	q.calls.pushBack(&e.place)
 	l.resize(q, +1)
 	l.arrived()
-	if q.holder == nil && !q.alone && !q.turn.held() {
-		l.turns.pushBack(&q.turn)
+	if q.holder == nil && !q.alone {
+		if !q.turn.held() {
+			l.turns.pushBack(&q.turn)
+		}
 		lead = l.hire()
 	}
 	return lead, nil
@@ -93,10 +96,10 @@ func (l *Lanes[K, T]) resize(q *queue[K, T], by int) {
 }
 
 // hire returns an idle lane for the waiting calls. It returns nil if there is none, or if the calls are left to a lane
-// that gathers.
+// that gathers or runs.
 func (l *Lanes[K, T]) hire() *runner[K, T] {
 	last := len(l.resting) - 1
-	if l.turns.empty() || l.gathering > 0 || last < 0 {
+	if l.turns.empty() || l.gathering > 0 || last < 0 || l.leaves(len(l.runners)-len(l.resting)) {
 		return nil
 	}
 	r := l.resting[last]
@@ -132,6 +135,9 @@ func (l *Lanes[K, T]) leave(e *entry[K, T]) bool {
 // next gives a runner its next group. The calls come from the queue that the runner runs alone, or from its share of
 // the queues that no runner holds. next takes the first call of each in turn, then the second of each, and so on.
 func (l *Lanes[K, T]) next(r *runner[K, T]) {
+	if r.alone == nil {
+		l.left = time.Time{}
+	}
 	weight := 0
 	take := func(q *queue[K, T]) bool {
 		e := q.calls.first()
@@ -192,11 +198,17 @@ func (l *Lanes[K, T]) share(r *runner[K, T]) int {
 	for at := l.turns.root.next; at != &l.turns.root && keys < most*(1+others); at = at.next {
 		keys++
 	}
-	return (keys + others) / (1 + others)
+	if others == 0 || l.has(l.few()*(1+others)) {
+		return (keys + others) / (1 + others)
+	}
+	return min(keys, most) // The rest would be left to this lane.
 }
 
 // release releases the keys of the group that ran.
 func (l *Lanes[K, T]) release(r *runner[K, T]) {
+	if r.alone == nil && len(r.keys) > 0 {
+		l.usual.add(len(r.keys), len(r.group), r.took)
+	}
 	for _, q := range r.keys {
 		if q.holder != r {
 			continue

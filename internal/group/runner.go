@@ -16,7 +16,9 @@ type runner[K comparable, T any] struct {
 	ran     int           // how many calls the last run had
 	took    time.Duration // how long the last run took; written before the lock is taken that arrived has
 	gathers bool          // the next group may wait for callers that call again
-	watch   watch         // when those of the last run do; guarded by the lock
+	// takesFew is set if the next group may be small beside another one; guarded by the lock.
+	takesFew bool
+	watch    watch // when those of the last run do; guarded by the lock
 
 	enough chan struct{} // ends the wait; nil while the lane does not wait; guarded by the lock
 	timer  *time.Timer   // ends it, too; reset under the lock
@@ -98,6 +100,11 @@ func (r *runner[K, T]) ready() bool {
 		}
 		r.busy = true
 	}
+	if r.alone == nil && !r.takesFew && l.leaves(len(l.runners)-len(l.resting)-1) {
+		l.rest(r)
+		return false
+	}
+	r.takesFew = false
 	l.next(r)
 	if len(r.group) == 0 {
 		l.rest(r)
