@@ -360,9 +360,9 @@ func TestCheckoutTakesTheEffectiveRate(t *testing.T) {
 	})
 }
 
-// TestCheckoutTakesTheRateOfItsTime checks that a checkout whose clock is behind the company's last sale, which takes
-// the time of that, takes the rate of that time, too: not the clock's, and not a later one. Without a rate that is
-// effective by then it is refused.
+// TestCheckoutTakesTheRateOfItsTime checks the rate of a checkout if the clock shows a time before the last sale of the
+// company. The checkout has the time of that sale, and the rate that is effective then: not that of the clock's time,
+// and not a later one. Without a rate that is effective by then it is refused.
 func TestCheckoutTakesTheRateOfItsTime(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -146,9 +146,9 @@ func TestSearchPathOfPreparedStatements(t *testing.T) {
 	}
 }
 
-// TestSessionsKeepSettings checks that a session whose connection ends at the server keeps the settings that are the same
-// in all messages, whatever its first use was, and no others, and that the settings of a transaction and of a read are
-// those of a session that keeps none.
+// TestSessionsKeepSettings checks that a session whose connection ends at the server keeps the settings that are the
+// same in all messages, whatever its first use was, and no others, and that transactions and reads run with the same
+// settings in a session that keeps none.
 func TestSessionsKeepSettings(t *testing.T) {
 	t.Parallel()
 	pgtest.NeedSingle(t)
@@ -174,7 +174,9 @@ func TestSessionsKeepSettings(t *testing.T) {
 		kept bool
 	}{"direct": {dsn, copiesHere()}, "relayed": {relayed.String(), false}} {
 		for _, uses := range [][]string{
-			{"Update", "View", "Snapshot", "Update"}, {"View", "Update", "View"}, {"Snapshot", "View", "Update"},
+			{"Update", "View", "Snapshot", "Update"},
+			{"View", "Update", "View"},
+			{"Snapshot", "View", "Update"},
 			{"failed", "View", "Update"},
 		} {
 			t.Run(name+", first "+uses[0], func(t *testing.T) {

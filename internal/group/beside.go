@@ -2,9 +2,9 @@ package group
 
 import "time"
 
-// Where groups are large, a run of one call takes nearly as long as one of all that wait, and takes the database and the
-// processor from these. So a lane that would start with few calls, beside one that runs, leaves them to that one. They
-// wait until it ends, or until enough others have come, which is sooner under load, and not for long.
+// Where groups are large, a run of one call takes nearly as long as one of all that wait, and takes the database and
+// the processor from these. So a lane that would start with few calls, beside one that runs, leaves them to that one.
+// They wait until it ends, or until enough others have come, which is sooner under load, and not for long.
 
 // usual is how large groups are lately: nearly the largest ones, since what is to be avoided are small ones between
 // them.

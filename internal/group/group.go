@@ -32,8 +32,8 @@
 //   - A call for which Do returned nil was in exactly one run that returned nil. A call for which Do returned an error
 //     was in none, except where the caller's context ended while the call ran: then the outcome is unknown.
 //   - A call that finds nothing running runs at once, unless a lane waits for callers that call again, and so does a
-//     call that follows a run of a single call. One that finds an idle lane beside another one runs at once unless it is
-//     left to that: see [Config.Beside].
+//     call that follows a run of a single call. One that finds an idle lane beside another one runs at once, unless it
+//     is left to that: see [Config.Beside].
 //   - A group runs under its own deadline, which no caller shortens.
 //   - The number of waiting calls is bounded, and so is the number of goroutines. If the queue is full, the newest call
 //     of the key with the most waiting calls is refused, so that no key keeps another one out.
