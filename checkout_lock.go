@@ -11,8 +11,8 @@ import (
 )
 
 // rateHorizon is how long after the clock's time the rates are read for. The time of a sale is later than the clock's
-// where another process, whose transaction waited less, has sold meanwhile. To read the rate of that time while all
-// sales of the company wait would take a message more.
+// where another process got the wallets first and sold. To read the rate of that time while all sales of the company
+// wait would take a message more.
 const rateHorizon = 10 * time.Second
 
 // readTerms reads event status, branding and rate in one statement, and refuses the checkouts of events that are not on

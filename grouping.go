@@ -130,8 +130,8 @@ const (
 	// Groups wait for callers that call again in less than groupLinger of the time that as many calls take that come by
 	// chance, or in less than groupShortLinger: these call again at once.
 	groupLinger, groupShortLinger = 0.9, 0.15
-	// groupBeside is the part of a usual group of checkouts or validations that has to wait before a second one starts.
-	groupBeside = 0.5
+	// groupFill is the part of a large group of checkouts or validations that has to wait before a second group starts.
+	groupFill = 0.5
 	// groupPatience is how long a group waits for a lock before the busy company is run alone.
 	groupPatience = 50 * time.Millisecond
 	// groupAdmissions bounds the admissions that a group of checkouts sells, and with them the size of its writes.
@@ -170,7 +170,7 @@ func lanesOf[T traced](
 		config.Linger = groupShortLinger
 	}
 	if operation == opCheckout || operation == opValidate {
-		config.Beside = groupBeside
+		config.Fill = groupFill
 	}
 	if s.telemetry.traces {
 		config.Run = func(ctx context.Context, patience time.Duration, calls []T) (err error) {

@@ -102,6 +102,19 @@ func TestMessages(t *testing.T) {
 			mu.Unlock()
 		}
 	}
+	// While a rate is about to begin, each checkout reads the one of its time.
+	_, err := shop.Staff.ScheduleCommission(t.Context(), shop.Company.ID, ticketing.CommissionParams{
+		EffectiveFrom: new(shop.Clock.Now().Add(5 * time.Second)),
+	})
+	is.NoErr(err)
+	mu.Lock()
+	sent = nil
+	mu.Unlock()
+	_, err = shop.Checkout(t.Context(), shop.Caller, "checkout-soon", basket)
+	is.NoErr(err)
+	mu.Lock()
+	defer mu.Unlock()
+	is.Equal(sent, []string{"begin", "LockStock", "EffectiveRates", "commit"})
 }
 
 // TestSharedReadsAreOneMessage checks that orders and quotes of many calls, of several companies, are one message of

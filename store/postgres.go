@@ -71,8 +71,10 @@ type postgresEngine struct {
 	preparing *preparing
 	// copiesRows is set if rows may be written by COPY: see copies.
 	copiesRows bool
-	// kept are the settings that each session of the store keeps, or empty: see keepSettings.
-	kept string
+	// kept are the settings that each session of the store keeps, or empty, and keptLimit is the limit of statements among
+	// them: see keepSettings.
+	kept      string
+	keptLimit time.Duration
 	// known is the identity of the tables when it was last read.
 	known *atomic.Pointer[identity]
 	// statement bounds a statement, and idle the time between two statements of a transaction: statementTimeout and
@@ -378,7 +380,7 @@ type opening struct{ full, brief string }
 // settings are sent first in a message outside of a transaction of the store's own, or after BEGIN.
 func (e *postgresEngine) settings(begin string, statement, lock time.Duration) opening {
 	o := opening{begin + e.searchPath() + e.onNodes(e.limits(statement, lock)), begin + e.searchPath()}
-	if statement != e.statement {
+	if statement != e.keptLimit {
 		o.brief += statementLimit(statement)
 	}
 	if lock > 0 {
@@ -389,10 +391,11 @@ func (e *postgresEngine) settings(begin string, statement, lock time.Duration) o
 
 // keepSettings decides, once, whether each session keeps the settings that are the same in all messages, so that these
 // need not repeat them: where its connection ends at the server, as for COPY. The search path is not among them: if a
-// session were another's after all, as behind a proxy that passes for none, the store would work on tables of another
-// schema. The limits and the plans that would be lost there are not needed for a right result.
+// session were another client's after all, as behind a pooler that hides itself, the store would work on tables of
+// another schema. The limits and the plans that would be lost there are not needed for a right result.
 func (e *postgresEngine) keepSettings() {
 	if e.copiesRows {
+		e.keptLimit = e.statement
 		e.kept = strings.ReplaceAll(e.limits(e.statement, 0)+readByIndex+e.idleLimit()+probeSettings(e.idle),
 			"SET LOCAL ", "SET ")
 	}
@@ -477,7 +480,8 @@ func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan
 	settings.full += e.onNodes(readByIndex)
 	if statement.oneConnection {
 		// Citus keeps one connection to a node, and reads the definition of each shard again on every other one.
-		settings.full += "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
+		const one = "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
+		settings.full, settings.brief = settings.full+one, settings.brief+one
 	}
 	sent, text := e.messageAfter(ctx, settings, statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {

@@ -27,7 +27,7 @@ type boundPostgres struct {
 func (e *postgresEngine) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (engine, error) {
 	inside := *e
 	// Sessions of the host keep no statements of the store, and its driver may take no rows.
-	inside.multiResult, inside.preparing, inside.copiesRows = false, nil, false
+	inside.multiResult, inside.preparing, inside.copiesRows, inside.kept = false, nil, false, ""
 	if pool != nil {
 		if pool.Dialect().Name() != dialect.PG {
 			return nil, errNoPostgres

@@ -24,7 +24,7 @@ import (
 // While a server waits for rows, neither the timeout of a statement nor that of an idle transaction ends it. If the
 // host of the store lost its power after it had sent a part of them, the transaction would keep its locks. So rows are
 // copied only over TCP connections that end at the server, see reachesServer, whose transactions make the server's
-// kernel find out within half a minute, see probeSettings. What remains is a process that is stopped, and not killed,
+// kernel find out within half a minute, see lossSettings. What remains is a process that is stopped, and not killed,
 // while the kernel has not taken all of a message: its transaction keeps its locks until the process ends or goes on.
 //
 // A server that refuses COPY where it may take an INSERT, as it does where row security applies to the role, makes the
@@ -41,16 +41,17 @@ const (
 	maxResponse = 1 << 20
 )
 
-// probeSettings and lossSettings end a connection whose other end is gone while the server waits for rows: within the
-// limit, if nobody confirms the probes that its kernel sends for lack of anything else, or if it sent something that
-// nobody confirms.
+// probeSettings and lossSettings end a connection whose other end is gone while the server waits for rows, within the
+// limit: if nobody confirms what it sent, or the probes that its kernel sends for lack of anything else. With the probes
+// alone it takes as long as the server's number of them.
 func probeSettings(limit time.Duration) string {
 	const probes = 3
 	every := max(int(limit.Seconds())/probes, 1)
 	return fmt.Sprintf("SET LOCAL tcp_keepalives_idle TO %d; SET LOCAL tcp_keepalives_interval TO %d; ", every, every)
 }
 
-// lossSettings are for a transaction that may copy rows, and not for a reader, which may take its time.
+// lossSettings are for a transaction that may copy rows. They would also end the connection of a reader that does not
+// take its rows for that long.
 func lossSettings(limit time.Duration) string {
 	return fmt.Sprintf("SET LOCAL tcp_user_timeout TO %d; ", limit.Milliseconds())
 }

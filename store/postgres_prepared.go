@@ -141,7 +141,7 @@ func (e *postgresEngine) messageAfter(
 	if e.preparing != nil && (statement.template || len(statement.copied) > 0) {
 		allowed := e.preparing.allowed()
 		m := &message{before: before.full, statement: statement, unprepared: !allowed}
-		if allowed && e.kept != "" && before.full != "" {
+		if allowed && e.kept != "" && before.full != "" && len(statement.copied) == 0 {
 			m.kept, m.before = e.kept, before.brief
 		}
 		if allowed || len(statement.copied) > 0 {

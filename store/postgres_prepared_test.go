@@ -157,7 +157,11 @@ func TestSessionsKeepSettings(t *testing.T) {
 	is.New(t).NoErr(err)
 	relayed := *at
 	relayed.Host = forward(t, "tcp", "127.0.0.1:0", at.Host)
+	const schema = "tickets"
 	furnish(t, testdb.Open(t, dsn, nil), newBatch(1, 0))
+	inSchema := testdb.Open(t, dsn, &store.Config{Schema: schema})
+	is.New(t).NoErr(inSchema.Migrate(t.Context()))
+	furnish(t, inSchema, newBatch(1, 0))
 	inTx := map[string]string{
 		"lock_timeout": "5s", "statement_timeout": "8s", "idle_in_transaction_session_timeout": "30s",
 		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_bitmapscan": "off",
@@ -171,39 +175,61 @@ func TestSessionsKeepSettings(t *testing.T) {
 	want := map[string]map[string]string{"Update": inTx, "Snapshot": snapshot, "View": read}
 	for name, test := range map[string]struct {
 		dsn  string
+		cfg  store.Config
 		kept bool
-	}{"direct": {dsn, copiesHere()}, "relayed": {relayed.String(), false}} {
+	}{
+		"direct":    {dsn, store.Config{}, copiesHere()},
+		"schema":    {dsn, store.Config{Schema: schema}, copiesHere()},
+		"row gates": {dsn, store.Config{RowGates: true}, copiesHere()},
+		"relayed":   {relayed.String(), store.Config{}, false},
+	} {
 		for _, uses := range [][]string{
 			{"Update", "View", "Snapshot", "Update"},
 			{"View", "Update", "View"},
 			{"Snapshot", "View", "Update"},
 			{"failed", "View", "Update"},
+			{"View", "lost", "View", "Update", "Snapshot"},
 		} {
-			t.Run(name+", first "+uses[0], func(t *testing.T) {
+			t.Run(name+", first "+strings.Join(uses[:2], " and "), func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
-				s := testdb.Open(t, test.dsn, &store.Config{Connections: 1})
+				test.cfg.Connections = 1
+				s := testdb.Open(t, test.dsn, &test.cfg)
+				path := cmp.Or(test.cfg.Schema, `"$user", public`)
+				kept := test.kept
 				for _, use := range uses {
-					if use == "failed" {
+					switch use {
+					case "failed":
 						is.Equal(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
 							_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}})
 							return cmp.Or(err, errTransient)
 						}), errTransient)
-						continue
+					case "lost": // The next read notices that, and nothing is prepared for a while.
+						lines(t, s, 1)
+						_, err := s.Pool().ExecContext(t.Context(), "DISCARD ALL")
+						is.NoErr(err)
+						lines(t, s, 1)
+						kept = false
+					default:
+						wanted := maps.Clone(want[use])
+						wanted["search_path"] = path
+						if test.kept {
+							wanted["tcp_user_timeout"] = map[bool]string{true: "30000", false: "0"}[use == "Update"]
+						}
+						got, err := s.Settings(t.Context(), company, use, slices.Collect(maps.Keys(wanted))...)
+						is.NoErr(err)
+						is.Equal(got, wanted)
 					}
-					got, err := s.Settings(t.Context(), company, use, slices.Collect(maps.Keys(want[use]))...)
-					is.NoErr(err)
-					is.Equal(got, want[use])
 				}
-				var limit, lock, idle, path string
+				var got [4]string
 				is.NoErr(s.Pool().QueryRowContext(t.Context(), `SELECT current_setting('statement_timeout'),
 					current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'),
-					current_setting('search_path')`).Scan(&limit, &lock, &idle, &path))
-				session := []string{"0", "0", "0", `"$user", public`}
-				if test.kept {
+					current_setting('search_path')`).Scan(&got[0], &got[1], &got[2], &got[3]))
+				session := [...]string{"0", "0", "0", `"$user", public`}
+				if kept {
 					session[0], session[2] = "8s", "30s"
 				}
-				is.Equal([]string{limit, lock, idle, path}, session)
+				is.Equal(got, session)
 			})
 		}
 	}

@@ -20,7 +20,7 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.IConn, func(), error
 	s := &postgresSnapshot{engine: e}
 	if !e.multiResult {
 		// A message that begins a transaction could not return rows.
-		conn, err := e.start(ctx, s.opening().full+"SELECT 1", e.patience)
+		conn, err := e.start(ctx, s.settings().full+"SELECT 1", e.patience)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -29,8 +29,8 @@ func (e *postgresEngine) snapshot(ctx context.Context) (bun.IConn, func(), error
 	return s, func() { s.release(ctx) }, nil
 }
 
-// opening returns the statements that begin the transaction.
-func (s *postgresSnapshot) opening() opening {
+// settings returns the statements that begin the transaction.
+func (s *postgresSnapshot) settings() opening {
 	const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
 	return s.engine.settings(begin, snapshotTimeout, s.engine.patience)
 }
@@ -38,7 +38,7 @@ func (s *postgresSnapshot) opening() opening {
 // begin begins the transaction with its first read. If the connection turns out to be dead, it tries another one.
 func (s *postgresSnapshot) begin(ctx context.Context, statement *builder, scan func(rowSet) error) error {
 	e := s.engine
-	sent, text := e.messageAfter(ctx, s.opening(), statement)
+	sent, text := e.messageAfter(ctx, s.settings(), statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {
 		conn, err := e.take(ctx, e.patience)
 		if err != nil {

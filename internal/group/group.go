@@ -6,8 +6,8 @@
 // A call has a key, and there are a few lanes. A lane runs one group at a time, and holds the keys of its calls until
 // the group has run. A call that arrives while a lane is idle runs at once, in its caller's goroutine. Calls that wait
 // by then run in another goroutine, which ends when no call waits. So no goroutine remains, and no call waits while
-// nothing runs, except for callers that call again: see [Config.Linger]. Where groups are large, few calls wait for the
-// lane that runs: see [Config.Beside].
+// nothing runs, except for callers that call again: see [Config.Linger]. Where groups are large, few calls wait for a
+// lane that runs: see [Config.Fill].
 //
 // Waiting calls may run in any lane: the first lane that finishes takes them, except the calls of keys that another
 // lane holds. The next group takes one call of each waiting key in turn, then the second of each, and so on. So a key
@@ -32,8 +32,8 @@
 //   - A call for which Do returned nil was in exactly one run that returned nil. A call for which Do returned an error
 //     was in none, except where the caller's context ended while the call ran: then the outcome is unknown.
 //   - A call that finds nothing running runs at once, unless a lane waits for callers that call again, and so does a
-//     call that follows a run of a single call. One that finds an idle lane beside another one runs at once, unless it
-//     is left to that: see [Config.Beside].
+//     call that follows a run of a single call while no other lane runs. One that finds a lane idle while another one
+//     runs also runs at once, except for [Config.Fill].
 //   - A group runs under its own deadline, which no caller shortens.
 //   - The number of waiting calls is bounded, and so is the number of goroutines. If the queue is full, the newest call
 //     of the key with the most waiting calls is refused, so that no key keeps another one out.
@@ -107,11 +107,13 @@ type Config[K comparable, T any] struct {
 	// with the first of them. There is none after a run of one call, nor during a [Lanes.Drain].
 	Linger float64
 
-	// Beside is the part of a usual group that has to wait before an idle lane starts beside another one. Fewer calls are
-	// left to that lane, which takes them when its run ends: a run of theirs would take nearly as long as one of a whole
-	// group. It applies while groups usually have calls of several keys, so a call of a quiet key does not wait for a busy
-	// one. It is between 0, for lanes that start with any call, and 1.
-	Beside float64
+	// Fill is the part of a large group that has to wait before an idle lane starts while another one runs. Fewer calls
+	// wait for that lane, which takes them when its run ends: a run of theirs would take nearly as long as one of a large
+	// group. A large group is one of the largest lately. The calls wait for twice the time of its run or 50 milliseconds,
+	// and longer if a lane gathers then. Fill applies while large groups have four keys or more; so where fewer keys are
+	// busy, the call of another key does not wait for them. It is at least 0, for lanes that start with any call, and less
+	// than 1.
+	Fill float64
 
 	// Timeout is the time limit of one run. A run that fails after it is neither halved nor split: its calls fail
 	// together, not one timeout after another. Defaults to 30 seconds.
@@ -140,16 +142,16 @@ type Lanes[K comparable, T any] struct {
 	gathering int                // lanes that are to wait for more calls, wait, or waited and took none yet
 	runners   []*runner[K, T]    // all lanes
 	returns   returns
-	usual     usual
-	left      time.Time   // since when calls are left to a lane that runs; zero if none are
-	overdue   *time.Timer // calls takeLeft; nil until the first were left
+	sizes     groupSizes
+	deferred  time.Time   // since when an idle lane leaves calls in the queue; zero if none does
+	overdue   *time.Timer // calls startOverdue; nil before the first time
 	beside    int         // runners that run busy keys
 	closed    bool
 	idle      chan struct{} // closed after Drain was called and nothing runs
 }
 
 // New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing, or
-// Linger or Beside out of range.
+// Linger or Fill out of range.
 func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	if config.Run == nil {
 		panic("group: no Run")
@@ -157,8 +159,8 @@ func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	if config.Linger < 0 || config.Linger >= 1 {
 		panic("group: Linger is not between 0 and 1")
 	}
-	if config.Beside < 0 || config.Beside >= 1 {
-		panic("group: Beside is not between 0 and 1")
+	if config.Fill < 0 || config.Fill >= 1 {
+		panic("group: Fill is not between 0 and 1")
 	}
 	if config.Class == nil {
 		config.Class = func(error) Class { return Poison }

@@ -57,10 +57,13 @@ func (l *Lanes[K, T]) join(e *entry[K, T]) (lead *runner[K, T], err error) {
 	l.resize(q, +1)
 	l.arrived()
 	if q.holder == nil && !q.alone {
-		if !q.turn.held() {
+		waits := q.turn.held()
+		if !waits {
 			l.turns.pushBack(&q.turn)
 		}
-		lead = l.hire()
+		if !waits || !l.deferred.IsZero() {
+			lead = l.hire()
+		}
 	}
 	return lead, nil
 }
@@ -95,11 +98,11 @@ func (l *Lanes[K, T]) resize(q *queue[K, T], by int) {
 	l.ranks.enter(q)
 }
 
-// hire returns an idle lane for the waiting calls. It returns nil if there is none, or if the calls are left to a lane
-// that gathers or runs.
+// hire returns an idle lane for the waiting calls. It returns nil if there is none, or if the calls wait for a lane that
+// gathers or runs.
 func (l *Lanes[K, T]) hire() *runner[K, T] {
 	last := len(l.resting) - 1
-	if l.turns.empty() || l.gathering > 0 || last < 0 || l.leaves(len(l.runners)-len(l.resting)) {
+	if l.turns.empty() || l.gathering > 0 || last < 0 || l.defers(len(l.runners)-len(l.resting)) {
 		return nil
 	}
 	r := l.resting[last]
@@ -136,7 +139,7 @@ func (l *Lanes[K, T]) leave(e *entry[K, T]) bool {
 // the queues that no runner holds. next takes the first call of each in turn, then the second of each, and so on.
 func (l *Lanes[K, T]) next(r *runner[K, T]) {
 	if r.alone == nil {
-		l.left = time.Time{}
+		l.deferred = time.Time{}
 	}
 	weight := 0
 	take := func(q *queue[K, T]) bool {
@@ -198,16 +201,17 @@ func (l *Lanes[K, T]) share(r *runner[K, T]) int {
 	for at := l.turns.root.next; at != &l.turns.root && keys < most*(1+others); at = at.next {
 		keys++
 	}
-	if others == 0 || l.has(l.few()*(1+others)) {
-		return (keys + others) / (1 + others)
+	// An idle lane that would have too few calls gets none.
+	if least := l.minCalls(); least > 1 {
+		others = max(l.free(least*(1+others))/least, 1) - 1
 	}
-	return min(keys, most) // The rest would be left to this lane.
+	return min((keys+others)/(1+others), most)
 }
 
 // release releases the keys of the group that ran.
 func (l *Lanes[K, T]) release(r *runner[K, T]) {
-	if r.alone == nil && len(r.keys) > 0 {
-		l.usual.add(len(r.keys), len(r.group), r.took)
+	if r.alone == nil && len(r.keys) > 0 && r.ran == len(r.group) {
+		l.sizes.add(len(r.keys), r.ran, r.took)
 	}
 	for _, q := range r.keys {
 		if q.holder != r {

@@ -33,7 +33,7 @@ const (
 
 func newTimedLanes(linger float64, weight int) *timedLanes { return newLanes(linger, 0, weight, 1) }
 
-func newLanes(linger, beside float64, weight, lanes int) *timedLanes {
+func newLanes(linger, fill float64, weight, lanes int) *timedLanes {
 	l := &timedLanes{}
 	var ended time.Time
 	var took time.Duration
@@ -52,7 +52,7 @@ func newLanes(linger, beside float64, weight, lanes int) *timedLanes {
 			ended, took = time.Now(), length
 			return nil
 		},
-		Lanes: lanes, Linger: linger, Beside: beside, Weight: weight,
+		Lanes: lanes, Linger: linger, Fill: fill, Weight: weight,
 	})
 	return l
 }
@@ -244,8 +244,8 @@ func TestCallsThatComeByChanceAreHardlyDelayed(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					gap := time.Duration(microseconds) * time.Microsecond
 					var took [2]time.Duration
-					for i, waits := range []struct{ linger, beside float64 }{{0, 0}, {linger, 0.5}} {
-						l := newLanes(waits.linger, waits.beside, 0, lanes)
+					for i, waits := range []struct{ linger, fill float64 }{{0, 0}, {linger, 0.5}} {
+						l := newLanes(waits.linger, waits.fill, 0, lanes)
 						took[i] = l.byChance(t, gap, 2000*gap)
 						l.drain(t)
 					}

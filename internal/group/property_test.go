@@ -46,7 +46,7 @@ func drawPlan(t *rapid.T) plan {
 		Queue: draw("queue", 3, 40), Alone: draw("alone", 1, 3), Single: rapid.Bool().Draw(t, "single"),
 		Patience: patience, Timeout: time.Hour,
 		Linger: rapid.SampledFrom([]float64{0, 0.15, linger}).Draw(t, "linger"),
-		Beside: rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(t, "beside"),
+		Fill:   rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(t, "fill"),
 	}
 	keys := []string{"a", "b", "c", "d", "e"}
 	for _, key := range keys {

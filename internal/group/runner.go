@@ -16,9 +16,8 @@ type runner[K comparable, T any] struct {
 	ran     int           // how many calls the last run had
 	took    time.Duration // how long the last run took; written before the lock is taken that arrived has
 	gathers bool          // the next group may wait for callers that call again
-	// takesFew is set if the next group may be small beside another one; guarded by the lock.
-	takesFew bool
-	watch    watch // when those of the last run do; guarded by the lock
+	overdue bool          // the next group has calls that waited for too long; guarded by the lock
+	watch   watch         // when those of the last run do; guarded by the lock
 
 	enough chan struct{} // ends the wait; nil while the lane does not wait; guarded by the lock
 	timer  *time.Timer   // ends it, too; reset under the lock
@@ -100,11 +99,11 @@ func (r *runner[K, T]) ready() bool {
 		}
 		r.busy = true
 	}
-	if r.alone == nil && !r.takesFew && l.leaves(len(l.runners)-len(l.resting)-1) {
+	if r.alone == nil && !r.overdue && l.defers(len(l.runners)-len(l.resting)-1) {
 		l.rest(r)
 		return false
 	}
-	r.takesFew = false
+	r.overdue = false
 	l.next(r)
 	if len(r.group) == 0 {
 		l.rest(r)
