@@ -42,8 +42,8 @@ const (
 )
 
 // probeSettings and lossSettings end a connection whose other end is gone while the server waits for rows, within the
-// limit: if nobody confirms what it sent, or the probes that its kernel sends for lack of anything else. With the probes
-// alone it takes as long as the server's number of them.
+// limit: if nobody confirms what it sent, or the probes that its kernel sends for lack of anything else. With the
+// probes alone it takes as long as the server's number of them.
 func probeSettings(limit time.Duration) string {
 	const probes = 3
 	every := max(int(limit.Seconds())/probes, 1)

@@ -7,8 +7,8 @@ import "time"
 // queue until that lane takes them with its next group, until enough others wait, which under load is sooner, or until
 // a timer starts the idle lane.
 
-// groupSizes is how large groups were lately. The averages follow the largest ones: what is to be avoided are small ones
-// between them.
+// groupSizes is how large groups were lately. The averages follow the largest ones: what is to be avoided are small
+// ones between them.
 type groupSizes struct {
 	keys, calls float64
 	took        float64 // nanoseconds of their runs

@@ -93,8 +93,8 @@ func TestTheLastLaneTakesAllThatWait(t *testing.T) {
 	})
 }
 
-// Calls wait for a lane no longer than two runs of large groups take, so a run that waits for a lock does not keep them:
-// not even if calls that waited before have left.
+// Calls wait for a lane no longer than two runs of large groups take, so a run that waits for a lock does not keep
+// them: not even if calls that waited before have left.
 func TestCallsDoNotWaitLongForALane(t *testing.T) {
 	t.Parallel()
 	const longest = 3 * runTime // With their own run.

@@ -98,8 +98,8 @@ func (l *Lanes[K, T]) resize(q *queue[K, T], by int) {
 	l.ranks.enter(q)
 }
 
-// hire returns an idle lane for the waiting calls. It returns nil if there is none, or if the calls wait for a lane that
-// gathers or runs.
+// hire returns an idle lane for the waiting calls. It returns nil if there is none, or if the calls wait for a lane
+// that gathers or runs.
 func (l *Lanes[K, T]) hire() *runner[K, T] {
 	last := len(l.resting) - 1
 	if l.turns.empty() || l.gathering > 0 || last < 0 || l.defers(len(l.runners)-len(l.resting)) {
