@@ -14,7 +14,7 @@ type groupSizes struct {
 	took        float64 // nanoseconds of their runs
 }
 
-// manyKeys is how many keys groups have where calls of an idle lane wait.
+// manyKeys is how many keys large groups have at least where few calls wait for a lane that runs.
 const manyKeys = 4
 
 // add counts a group that ran.
@@ -50,8 +50,8 @@ func (l *Lanes[K, T]) free(most int) int {
 	return min(calls, most)
 }
 
-// defers reports whether an idle lane leaves the waiting calls in the queue, for one of the lanes that run: there are
-// others of these. If no other lane runs, it defers nothing.
+// defers reports whether a lane that could start leaves the waiting calls in the queue, for one of the other lanes that
+// run. If there are no others, it defers nothing: so the last lane takes all.
 func (l *Lanes[K, T]) defers(others int) bool {
 	if others == 0 || l.turns.empty() || l.full() {
 		return false

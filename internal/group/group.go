@@ -10,8 +10,9 @@
 // lane that runs: see [Config.Fill].
 //
 // Waiting calls may run in any lane: the first lane that finishes takes them, except the calls of keys that another
-// lane holds. The next group takes one call of each waiting key in turn, then the second of each, and so on. So a key
-// with ten thousand waiting calls does not keep another key's call out of the next group.
+// lane holds, and a few that it may leave to another one. The next group takes one call of each waiting key in turn,
+// then the second of each, and so on. So a key with ten thousand waiting calls does not keep another key's call out of
+// the next group.
 //
 // # How errors are handled
 //
@@ -150,8 +151,8 @@ type Lanes[K comparable, T any] struct {
 	idle      chan struct{} // closed after Drain was called and nothing runs
 }
 
-// New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing, or
-// Linger or Fill out of range.
+// New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing, or Linger or Fill is
+// out of range.
 func New[K comparable, T any](config Config[K, T]) *Lanes[K, T] {
 	if config.Run == nil {
 		panic("group: no Run")
