@@ -193,9 +193,10 @@ func TestSessionsKeepSettings(t *testing.T) {
 			t.Run(name+", first "+strings.Join(uses[:2], " and "), func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
-				test.cfg.Connections = 1
-				s := testdb.Open(t, test.dsn, &test.cfg)
-				path := cmp.Or(test.cfg.Schema, `"$user", public`)
+				cfg := test.cfg
+				cfg.Connections = 1
+				s := testdb.Open(t, test.dsn, &cfg)
+				path := cmp.Or(cfg.Schema, `"$user", public`)
 				kept := test.kept
 				for _, use := range uses {
 					switch use {
