@@ -395,7 +395,7 @@ func TestCheckoutTakesTheRateOfItsTime(t *testing.T) {
 				schedule("9", test.begins)
 				schedule("2", test.begins) // The later created of two of the same time counts.
 				_, err := shop.Checkout(t.Context(), shop.Caller, shop.Key(), ticketingtest.Basket(event.ID, "VIP", 100_00, 1))
-				is.Equal(code(err), ticketing.CodeCommissionUnavailable) // The only rate is not effective yet.
+				is.Equal(code(err), ticketing.CodeCommissionUnavailable) // Neither rate is effective yet.
 				schedule("1", -time.Hour)
 				last := ticketingtest.Opening.Add(test.ahead)
 				shop.Clock.Set(last)

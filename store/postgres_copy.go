@@ -41,21 +41,6 @@ const (
 	maxResponse = 1 << 20
 )
 
-// probeSettings and lossSettings end a connection whose other end is gone while the server waits for rows, within the
-// limit: if nobody confirms what it sent, or the probes that its kernel sends for lack of anything else. With the
-// probes alone it takes as long as the server's number of them.
-func probeSettings(limit time.Duration) string {
-	const probes = 3
-	every := max(int(limit.Seconds())/probes, 1)
-	return fmt.Sprintf("SET LOCAL tcp_keepalives_idle TO %d; SET LOCAL tcp_keepalives_interval TO %d; ", every, every)
-}
-
-// lossSettings are for a transaction that may copy rows. They would also end the connection of a reader that does not
-// take its rows for that long.
-func lossSettings(limit time.Duration) string {
-	return fmt.Sprintf("SET LOCAL tcp_user_timeout TO %d; ", limit.Milliseconds())
-}
-
 // reachesServer reports whether the TCP connections of the store end at the server, and not at a pooler or a proxy, and
 // the server runs on Linux, which has probeSettings. It compares the port that the server sees on one of them with that
 // of the store, so a proxy that uses the ports of its clients passes for none.

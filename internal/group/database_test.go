@@ -223,10 +223,14 @@ func (c *callers) teach(d *database, took time.Duration) {
 		time.Sleep(2 * took)
 		synctest.Wait()
 	}
-	c.start = time.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.runs = nil
+	c.reset(d)
+}
+
+// reset begins the clock of a test.
+func (c *callers) reset(db *database) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	c.start, db.start, db.runs = time.Now(), time.Now(), nil
 }
 
 // answer returns the result of a job.

@@ -61,10 +61,10 @@ func (l *Lanes[K, T]) defers(others int) bool {
 	}
 	if l.deferred.IsZero() {
 		l.deferred = time.Now()
-		if l.overdue == nil {
-			l.overdue = time.AfterFunc(l.longestDeferred(), l.startOverdue)
+		if l.overdueTimer == nil {
+			l.overdueTimer = time.AfterFunc(l.longestDeferred(), l.startOverdue)
 		} else {
-			l.overdue.Reset(l.longestDeferred())
+			l.overdueTimer.Reset(l.longestDeferred())
 		}
 	}
 	return true
@@ -84,7 +84,7 @@ func (l *Lanes[K, T]) startOverdue() {
 		return
 	}
 	if rest := l.longestDeferred() - time.Since(l.deferred); rest > 0 {
-		l.overdue.Reset(rest) // The calls before were taken.
+		l.overdueTimer.Reset(rest) // The calls before were taken.
 		return
 	}
 	l.deferred = time.Time{}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/matryer/is"
-
-	"github.com/floatgate/ticketing/internal/group"
 )
 
 // crowded is how many calls come to the lanes of a crowd at a time. Their groups have up to three quarters of them.
@@ -45,19 +43,20 @@ func (c *callers) crowd(t *testing.T, keys int) {
 	synctest.Wait()
 }
 
-// reset begins the clock of a test.
-func (c *callers) reset(db *database) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	c.start, db.start, db.runs = time.Now(), time.Now(), nil
+// inCrowd runs a test on the lanes of a crowd.
+func inCrowd(t *testing.T, keys int, test func(t *testing.T, is *is.I, db *database, c *callers)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, c := newCrowd(t, keys)
+		test(t, is.New(t), db, c)
+		c.drain(t)
+	})
 }
 
 // Few calls wait for the lane that runs. An idle lane starts meanwhile once half of a large group waits.
 func TestFewCallsWaitForALaneThatRuns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		db, c := newCrowd(t, crowded)
+	inCrowd(t, crowded, func(t *testing.T, is *is.I, db *database, c *callers) {
 		c.send(t.Context(), jobs("a0")...) // It finds no other lane that runs.
 		var sent []string
 		for ; len(db.ran()) == 1; is.True(len(sent) < crowded) {
@@ -77,10 +76,7 @@ func TestFewCallsWaitForALaneThatRuns(t *testing.T) {
 
 // Calls that wait for a lane run as soon as its run ends: no lane leaves them to others if none runs.
 func TestTheLastLaneTakesAllThatWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		db, c := newCrowd(t, crowded)
+	inCrowd(t, crowded, func(t *testing.T, is *is.I, db *database, c *callers) {
 		all := jobs("a1 b1 c1 d1")
 		c.send(t.Context(), all...)
 		time.Sleep(runTime)
@@ -89,7 +85,6 @@ func TestTheLastLaneTakesAllThatWait(t *testing.T) {
 		time.Sleep(runTime)
 		synctest.Wait()
 		is.Equal(c.when(all[3]), 2*runTime) // Without a Drain.
-		c.drain(t)
 	})
 }
 
@@ -101,10 +96,7 @@ func TestCallsDoNotWaitLongForALane(t *testing.T) {
 	soon := func(took time.Duration) bool { return took > 0 && took <= longest }
 	held := span{0, 5 * runTime}
 	t.Run("a lock", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			is := is.New(t)
-			db, c := newCrowd(t, crowded)
+		inCrowd(t, crowded, func(t *testing.T, is *is.I, db *database, c *callers) {
 			db.held["a"] = held
 			all := jobs("a1 b1 c1")
 			c.send(t.Context(), all[0])
@@ -121,10 +113,7 @@ func TestCallsDoNotWaitLongForALane(t *testing.T) {
 		})
 	})
 	t.Run("a caller leaves", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			is := is.New(t)
-			db, c := newCrowd(t, crowded)
+		inCrowd(t, crowded, func(t *testing.T, is *is.I, db *database, c *callers) {
 			db.held["a"] = held
 			all := jobs("a1 b1 c1")
 			c.send(t.Context(), all[0])
@@ -137,17 +126,13 @@ func TestCallsDoNotWaitLongForALane(t *testing.T) {
 			time.Sleep(longest)
 			synctest.Wait()
 			is.True(soon(c.when(all[2]) - sent))
-			c.drain(t)
 		})
 	})
 }
 
 // A full group by weight does not wait, however few calls it has.
 func TestAFullGroupByWeightDoesNotWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		db, c := newCrowd(t, crowded)
+	inCrowd(t, crowded, func(t *testing.T, is *is.I, db *database, c *callers) {
 		c.send(t.Context(), jobs("a1")...)
 		heavy := jobs("b1 c1")
 		heavy[0].weight, heavy[1].weight = crowdWeight/2, crowdWeight/2
@@ -155,28 +140,20 @@ func TestAFullGroupByWeightDoesNotWait(t *testing.T) {
 		is.Equal(db.ran(), []string{"a1"})
 		c.send(t.Context(), heavy[1])
 		is.Equal(db.ran(), []string{"a1", "b1 c1"})
-		c.drain(t)
 	})
 }
 
 // Where groups have the calls of two busy keys, a call of another key does not wait for their lane.
 func TestAQuietKeyDoesNotWaitForTwoBusyOnes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		db, c := newCrowd(t, 2)
+	inCrowd(t, 2, func(t *testing.T, is *is.I, db *database, c *callers) {
 		c.send(t.Context(), jobs("a1 b1")...)
 		is.Equal(db.ran(), []string{"a1", "b1"})
-		c.drain(t)
 	})
 }
 
 // When the load is gone, calls run at once again.
 func TestCallsDoNotWaitAfterTheCrowd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		is := is.New(t)
-		db, c := newCrowd(t, crowded)
+	inCrowd(t, crowded, func(t *testing.T, is *is.I, db *database, c *callers) {
 		for range 40 {
 			c.send(t.Context(), jobs("a1")...)
 			time.Sleep(runTime)
@@ -185,7 +162,6 @@ func TestCallsDoNotWaitAfterTheCrowd(t *testing.T) {
 		db.runs = nil
 		c.send(t.Context(), jobs("a2 b2")...)
 		is.Equal(db.ran(), []string{"a2", "b2"})
-		c.drain(t)
 	})
 }
 
@@ -214,24 +190,5 @@ func TestNoSmallGroupsBetweenLargeOnes(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// New panics if a part is not one.
-func TestPartsOutOfRange(t *testing.T) {
-	t.Parallel()
-	for _, part := range []float64{-0.1, 1} {
-		for _, config := range []group.Config[string, *job]{
-			{Run: newDatabase().run, Linger: part}, {Run: newDatabase().run, Fill: part},
-		} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("New accepts Linger %v and Fill %v", config.Linger, config.Fill)
-					}
-				}()
-				group.New(config)
-			}()
-		}
 	}
 }

@@ -144,11 +144,12 @@ type Lanes[K comparable, T any] struct {
 	runners   []*runner[K, T]    // all lanes
 	returns   returns
 	sizes     groupSizes
-	deferred  time.Time   // since when an idle lane leaves calls in the queue; zero if none does
-	overdue   *time.Timer // calls startOverdue; nil before the first time
-	beside    int         // runners that run busy keys
-	closed    bool
-	idle      chan struct{} // closed after Drain was called and nothing runs
+	deferred  time.Time // since when an idle lane leaves calls in the queue; zero if none does
+	// overdueTimer calls startOverdue; nil before the first time.
+	overdueTimer *time.Timer
+	beside       int // runners that run busy keys
+	closed       bool
+	idle         chan struct{} // closed after Drain was called and nothing runs
 }
 
 // New returns idle lanes: no goroutine runs before the first call. It panics if Run is missing, or Linger or Fill is

@@ -331,11 +331,21 @@ func TestIdleLanesKeepNothing(t *testing.T) {
 	})
 }
 
-// New panics if there is no Run.
-func TestNewWithoutRun(t *testing.T) {
+// New panics if there is no Run, or a part is not one.
+func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	defer func() {
-		is.New(t).True(recover() != nil)
-	}()
-	group.New(group.Config[string, *job]{})
+	run := newDatabase().run
+	for name, config := range map[string]group.Config[string, *job]{
+		"no Run":          {},
+		"negative Linger": {Run: run, Linger: -0.1}, "Linger of 1": {Run: run, Linger: 1},
+		"negative Fill": {Run: run, Fill: -0.1}, "Fill of 1": {Run: run, Fill: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				is.New(t).True(recover() != nil)
+			}()
+			group.New(config)
+		})
+	}
 }
