@@ -17,12 +17,12 @@ const crowded = 32
 // crowdWeight is the weight of a full group of a crowd.
 const crowdWeight = 1000
 
-// newCrowd returns two idle lanes whose groups lately had many calls, of so many keys.
-func newCrowd(t *testing.T, keys int) (*database, *callers) {
+// newCrowd returns idle lanes whose groups lately had many calls, of so many keys.
+func newCrowd(t *testing.T, lanes, keys int) (*database, *callers) {
 	t.Helper()
 	db := newDatabase()
 	config := db.config()
-	config.Lanes, config.Fill, config.Weight = 2, 0.5, crowdWeight
+	config.Lanes, config.Fill, config.Weight = lanes, 0.5, crowdWeight
 	c := newCallers(config)
 	for range 12 {
 		c.crowd(t, keys)
@@ -43,12 +43,12 @@ func (c *callers) crowd(t *testing.T, keys int) {
 	synctest.Wait()
 }
 
-// inCrowd runs a test on the lanes of a crowd.
+// inCrowd runs a test on two lanes of a crowd.
 func inCrowd(t *testing.T, keys int, test func(t *testing.T, is *is.I, db *database, c *callers)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		db, c := newCrowd(t, keys)
+		db, c := newCrowd(t, 2, keys)
 		test(t, is.New(t), db, c)
 		c.drain(t)
 	})
@@ -128,6 +128,38 @@ func TestCallsDoNotWaitLongForALane(t *testing.T) {
 			is.True(soon(c.when(all[2]) - sent))
 		})
 	})
+}
+
+// Calls that become free at once are shared by as many idle lanes as have enough each.
+func TestLanesShareWhatIsEnoughForEach(t *testing.T) {
+	t.Parallel()
+	for _, want := range [][]int{{10}, {12, 12}, {12, 12, 12}} {
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				is := is.New(t)
+				db, c := newCrowd(t, 3, crowded)
+				wave := func(from int) (wave []*job) {
+					for i := from; i < 2*crowded; i++ {
+						wave = append(wave, &job{key: fmt.Sprintf("key %d ", i), number: from})
+					}
+					return wave
+				}
+				c.send(t.Context(), wave(0)...)
+				time.Sleep(runTime + runTime/2) // One lane runs the last of them, and the others none.
+				before := len(db.ran())
+				c.send(t.Context(), wave(2*crowded-len(want)*want[0])...)
+				is.Equal(len(db.ran()), before)
+				time.Sleep(runTime)
+				var sizes []int
+				for _, ran := range db.ran()[before:] {
+					sizes = append(sizes, strings.Count(ran, "key"))
+				}
+				is.Equal(sizes, want)
+				c.drain(t)
+			})
+		})
+	}
 }
 
 // A full group by weight does not wait, however few calls it has.
