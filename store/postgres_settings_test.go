@@ -3,9 +3,12 @@ package store_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,4 +109,53 @@ func TestSessionsKeepSettings(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSessionsKeepMemory checks that a session whose connection ends at the server keeps the memory that a statement
+// frees for the next one, where the allocator of other sessions returns it to the system.
+func TestSessionsKeepMemory(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedSingle(t)
+	if !copiesHere() {
+		return // It reads the page faults of a server on this machine.
+	}
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	at, err := url.Parse(dsn)
+	is.NoErr(err)
+	relayed := *at
+	relayed.Host = forward(t, "tcp", "127.0.0.1:0", at.Host)
+	faults := func(dsn string) int {
+		s := testdb.Open(t, dsn, &store.Config{Connections: 1})
+		is.NoErr(s.Migrate(t.Context()))
+		_, err := s.Settings(t.Context(), company, "View", "jit")
+		is.NoErr(err)
+		var pid int
+		is.NoErr(s.Pool().QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
+		before := pageFaults(t, pid)
+		for range 100 {
+			_, err := s.Pool().ExecContext(t.Context(), "SELECT octet_length(repeat('x', 400000))")
+			is.NoErr(err)
+		}
+		return pageFaults(t, pid) - before
+	}
+	returned := faults(relayed.String())
+	if returned < 1000 {
+		t.Logf("the allocator of this server keeps its memory: %d page faults", returned)
+		return
+	}
+	kept := faults(dsn)
+	is.True(kept*10 < returned) // Page faults of the session that keeps memory, and of the other.
+}
+
+// pageFaults returns how many page faults of a process the system served without reading a disk.
+func pageFaults(t *testing.T, pid int) int {
+	t.Helper()
+	is := is.New(t)
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	is.NoErr(err)
+	_, fields, _ := strings.Cut(string(stat), ") ") // The name may have spaces.
+	faults, err := strconv.Atoi(strings.Fields(fields)[7])
+	is.NoErr(err)
+	return faults
 }
