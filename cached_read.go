@@ -71,6 +71,11 @@ func (c cachedReads) Rates(ctx context.Context, refs []driver.RateRef) ([]driver
 	return rates, nil
 }
 
+// PriceLists reads several price lists.
+func (c cachedReads) PriceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	return priceLists(ctx, c.ReadTx, queries)
+}
+
 // OrdersWithLines reads orders and their lines.
 func (c cachedReads) OrdersWithLines(
 	ctx context.Context, refs []driver.OrderRef,

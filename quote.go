@@ -108,30 +108,28 @@ func readPriceLists(
 		event driver.EventRef
 		tiers string
 	}
-	queries := make([]query, len(calls))
+	places := make(map[query]int, len(calls))
+	of := make([]int, len(calls)) // places in queries
+	var queries []driver.PriceQuery
 	for i, c := range calls {
-		queries[i].event = driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.eventID}
+		event := driver.EventRef{CompanyID: c.caller.companyID, ID: c.params.eventID}
 		// The text of the tiers is one that no others have.
-		queries[i].tiers = fmt.Sprintf("%q", c.params.tiers)
-	}
-	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
-		for i, c := range calls {
-			_, _ = tx.PriceList(ctx, queries[i].event, c.params.tiers)
-		}
-	})
-	lists := make(map[query]driver.PriceList, len(calls))
-	for i, c := range calls {
-		of := queries[i]
-		list, known := lists[of]
+		key := query{event, fmt.Sprintf("%q", c.params.tiers)}
+		place, known := places[key]
 		if !known {
-			var err error
-			if list, err = tx.PriceList(ctx, of.event, c.params.tiers); err != nil {
-				return err
-			}
-			lists[of] = list
+			place = len(queries)
+			places[key] = place
+			queries = append(queries, driver.PriceQuery{EventRef: event, Tiers: c.params.tiers})
 		}
-		c.result = list
-		switch list.EventStatus {
+		of[i] = place
+	}
+	lists, err := priceLists(ctx, tx, queries)
+	if err != nil {
+		return err
+	}
+	for i, c := range calls {
+		c.result = lists[of[i]]
+		switch c.result.EventStatus {
 		case "":
 			c.err = errEventNotFound
 		case EventPublished:
@@ -140,6 +138,28 @@ func readPriceLists(
 		}
 	}
 	return nil
+}
+
+// priceLists reads several price lists, in one statement or at least in one message where the store can.
+func priceLists(
+	ctx context.Context, tx driver.ReadTx, queries []driver.PriceQuery,
+) ([]driver.PriceList, error) {
+	if reader, ok := tx.(driver.PriceReader); ok && len(queries) > 1 {
+		return reader.PriceLists(ctx, queries)
+	}
+	announce(ctx, tx, func(ctx context.Context, tx driver.ReadTx) {
+		for _, q := range queries {
+			_, _ = tx.PriceList(ctx, q.EventRef, q.Tiers)
+		}
+	})
+	lists := make([]driver.PriceList, len(queries))
+	for i, q := range queries {
+		var err error
+		if lists[i], err = tx.PriceList(ctx, q.EventRef, q.Tiers); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
 }
 
 // errPricingUnavailable has the client quote again, for example for a smaller quantity (section 7, rule 3).

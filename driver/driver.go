@@ -10,8 +10,8 @@
 //   - [Store] is what a store implements. Its comment has the promises that every store keeps, and the lock order.
 //   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
 //   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
-//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader] and
-//     [SaleLocker] are optional. The contract will grow by such optional interfaces, and by optional fields, alone.
+//   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader],
+//     [PriceReader] and [SaleLocker] are optional. The contract will grow by such optional interfaces, and by optional fields, alone.
 //   - [PurposeOf] returns what a transaction is for.
 //
 // # Names
@@ -193,6 +193,14 @@ type LineReader interface {
 	OrdersWithLines(ctx context.Context, refs []OrderRef) ([]Order, []Admission, error)
 	// ListOrdersWithLines does the same with [OrderReader.ListOrders].
 	ListOrdersWithLines(ctx context.Context, query OrderQuery) ([]Order, []Admission, error)
+}
+
+// A PriceReader is a [ReadTx] that reads what several quotes are computed from in one statement. It is optional: without
+// it a call is made for each.
+type PriceReader interface {
+	// PriceLists returns what [InventoryReader.PriceList] returns for each query. All are of one moment, unless they are
+	// more than a thousand tiers or events.
+	PriceLists(ctx context.Context, queries []PriceQuery) ([]PriceList, error)
 }
 
 // A SaleLocker is a [Tx] that locks the stock and the wallets of sales in one message. It is optional: without it two

@@ -105,6 +105,13 @@ type PriceList struct {
 	Bands       []PriceBand
 }
 
+// PriceQuery asks for the status of an event and for what is on sale in the named tiers.
+type PriceQuery struct {
+	EventRef
+
+	Tiers []string
+}
+
 // StockQuery asks for admissions that are on sale in one tier at one price.
 //
 // Quantity is how many admissions the sales of one group need of it.

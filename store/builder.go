@@ -143,11 +143,20 @@ type keyedRows struct {
 	set
 
 	table  string
-	lock   bool // lock the rows against other writers
-	joined bool // a JOIN follows
+	where  string // a condition that the rows must also meet, or nothing
+	lock   bool   // lock the rows against other writers
+	joined bool   // a JOIN follows
 }
 
 func (f keyedRows) appendTo(to *builder) { to.engine.appendKeyedRows(to, f) }
+
+// condition returns what follows the condition on the key.
+func (f keyedRows) condition() string {
+	if f.where == "" {
+		return ""
+	}
+	return " AND " + f.where
+}
 
 // inRows is the condition that the columns of a row equal those of a row of the set.
 type inRows set

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -144,6 +146,112 @@ func (s *session) PriceList(
 		}
 	}
 	return list, nil
+}
+
+// PriceLists does what PriceList does for each query, in one statement. A distributed engine keeps each event on one node,
+// so there it makes one for each query.
+func (s *session) PriceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	if s.store.Grouping().ByCompany {
+		s.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+			for _, q := range queries {
+				_, _ = tx.PriceList(ctx, q.EventRef, q.Tiers)
+			}
+		})
+		return priceListOfEach(ctx, s, queries)
+	}
+	lists := make([]driver.PriceList, 0, len(queries))
+	for len(queries) > 0 {
+		n, tiers := 1, len(queries[0].Tiers)
+		for n < len(queries) && n < maxRows && tiers+len(queries[n].Tiers) <= maxRows {
+			tiers += len(queries[n].Tiers)
+			n++
+		}
+		found, err := s.priceLists(ctx, queries[:n])
+		if err != nil {
+			return nil, err
+		}
+		lists, queries = append(lists, found...), queries[n:]
+	}
+	return lists, nil
+}
+
+// priceListOfEach makes a statement for each query.
+func priceListOfEach(ctx context.Context, s *session, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	lists := make([]driver.PriceList, len(queries))
+	for i, q := range queries {
+		var err error
+		if lists[i], err = s.PriceList(ctx, q.EventRef, q.Tiers); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
+// priceLists looks up each event and each tier on its own, and reads only the batches of a tier that are on sale.
+func (s *session) priceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	type tierRef struct {
+		driver.EventRef
+
+		tier string
+	}
+	type row struct {
+		driver.EventRef
+
+		status string
+		band   driver.PriceBand
+	}
+	scan := func(rows rowSet, r *row) error {
+		return rows.Scan((*id)(&r.CompanyID), (*id)(&r.ID), &r.status, &r.band.Tier, (*int64)(&r.band.UnitPrice),
+			&r.band.Available)
+	}
+	var events []driver.EventRef
+	var tiers []tierRef
+	for _, q := range queries {
+		events = append(events, q.EventRef)
+		for _, tier := range q.Tiers {
+			tiers = append(tiers, tierRef{q.EventRef, tier})
+		}
+	}
+	// The rows of events have no tier. No tier has an empty name.
+	text := "SELECT e.company_id, e.id, e.status, '' AS tier, 0 AS unit_price, 0 AS available FROM ?"
+	args := []any{keyedRows{table: "ticketing_events e", set: newSet("company_id, id", distinct(events),
+		func(e driver.EventRef) []any { return []any{e.CompanyID, e.ID} })}}
+	if len(tiers) > 0 {
+		text += ` UNION ALL
+			SELECT b.company_id, b.event_id, '', b.tier, b.unit_price, CAST(SUM(b.quantity - b.sold) AS BIGINT)
+			FROM ? GROUP BY b.company_id, b.event_id, b.tier, b.unit_price`
+		args = append(args, keyedRows{
+			table: "ticketing_inventory_batches b", where: "open AND status = 'AVAILABLE'",
+			set: newSet("company_id, event_id, tier", distinct(tiers), func(t tierRef) []any {
+				return []any{t.CompanyID, t.ID, t.tier}
+			}),
+		})
+	}
+	rows, err := query(ctx, s, "PriceLists", scan, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	statuses := make(map[driver.EventRef]driver.EventStatus, len(events))
+	bands := make(map[tierRef][]driver.PriceBand, len(tiers))
+	for _, r := range rows {
+		if r.band.Tier == "" {
+			statuses[r.EventRef] = driver.EventStatus(r.status)
+		} else {
+			of := tierRef{r.EventRef, r.band.Tier}
+			bands[of] = append(bands[of], r.band)
+		}
+	}
+	for _, of := range bands {
+		slices.SortFunc(of, func(a, b driver.PriceBand) int { return cmp.Compare(a.UnitPrice, b.UnitPrice) })
+	}
+	lists := make([]driver.PriceList, len(queries))
+	for i, q := range queries {
+		lists[i].EventStatus = statuses[q.EventRef]
+		for _, tier := range slices.Compact(slices.Sorted(slices.Values(q.Tiers))) {
+			lists[i].Bands = append(lists[i].Bands, bands[tierRef{q.EventRef, tier}]...)
+		}
+	}
+	return lists, nil
 }
 
 // StockTotals reads every batch and admission of a company. It is for verification, not for speed.

@@ -273,6 +273,9 @@ func askMany(tb testing.TB, s driver.Store) {
 		is.NoErr(err)
 		_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})
 		is.NoErr(err)
+		is.NoErr(priceLists(ctx, tx, events[0]))
+		is.NoErr(priceLists(ctx, tx, events...))
+		is.NoErr(priceLists(ctx, tx, events[0], driver.EventRef{CompanyID: number(2), ID: number(9)}))
 		for _, statuses := range [][]driver.OrderStatus{
 			nil, {driver.OrderRefunded}, {driver.OrderRefunded, driver.OrderCancelled},
 		} {
@@ -344,10 +347,26 @@ func askJoined(
 				is.NoErr(err)
 			}
 			tx.(driver.Announcer).Announce(ctx, authority)
+			is.NoErr(priceLists(ctx, tx, events...))
+			tx.(driver.Announcer).Announce(ctx, authority)
 			_, err = tx.PriceList(ctx, events[0], []string{"Regular", "VIP"})
 			return err
 		}))
 	}
+}
+
+// priceLists reads the price lists of events, where the store reads several at once.
+func priceLists(ctx context.Context, tx driver.ReadTx, events ...driver.EventRef) error {
+	reader, ok := tx.(driver.PriceReader)
+	if !ok { // Of a wrapped store.
+		return nil
+	}
+	var queries []driver.PriceQuery
+	for _, e := range events {
+		queries = append(queries, driver.PriceQuery{EventRef: e, Tiers: []string{"Regular", "VIP"}})
+	}
+	_, err := reader.PriceLists(ctx, queries)
+	return err
 }
 
 // settle gives the company of the tests, which exists already, the orders that askMany reads, through the store.

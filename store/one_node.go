@@ -85,7 +85,9 @@ func (f keyedRows) ofEach() []fragment {
 	if !f.lock {
 		return nil
 	}
-	return fragments(f.set.ofEach(), func(of set) fragment { return keyedRows{set: of, table: f.table, lock: true} })
+	return fragments(f.set.ofEach(), func(of set) fragment {
+		return keyedRows{set: of, table: f.table, where: f.where, lock: true}
+	})
 }
 
 func (h heads) ofEach() []fragment {

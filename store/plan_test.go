@@ -193,6 +193,9 @@ func askAll(tb testing.TB, s driver.Store) {
 			func() error { _, err := tx.NewestAudit(ctx, []uuid.UUID{company, number(2)}); return err },
 			func() error { _, err := tx.CountTiers(ctx, event, []string{"Regular", "VIP"}); return err },
 			func() error { _, err := tx.PriceList(ctx, event, []string{"Regular", "VIP"}); return err },
+			func() error { return priceLists(ctx, tx, event) },
+			func() error { return priceLists(ctx, tx, event, driver.EventRef{CompanyID: company, ID: number(9)}) },
+			func() error { return priceLists(ctx, tx, event, driver.EventRef{CompanyID: number(2), ID: number(9)}) },
 			func() error {
 				_, err := tx.Orders(ctx, []driver.OrderRef{
 					{CompanyID: company, ID: number(7)}, {CompanyID: company, ID: number(8)},

@@ -277,11 +277,12 @@ func (e *postgresEngine) appendKeyedRows(to *builder, of keyedRows) {
 			to.add(alias + "." + column + " = ")
 			t.appendCell(to, i)
 		}
+		to.add(of.condition())
 		return
 	}
-	end := e.fence(t)
+	end := of.condition() + e.fence(t)
 	if of.lock {
-		end = rowLock
+		end = of.condition() + rowLock
 		// All transactions lock in one order.
 		slices.SortFunc(t.rows, compareRows)
 	}

@@ -189,6 +189,7 @@ func (e *sqliteEngine) appendKeyedRows(to *builder, of keyedRows) {
 	if len(of.rows) == 1 {
 		to.add(" WHERE ?", inRows(of.set))
 	}
+	to.add(of.condition())
 }
 
 // appendLookUp writes a table. For several rows it also writes the join that finds each row by its whole key. For a

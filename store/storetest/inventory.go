@@ -338,8 +338,51 @@ func priceBands(ctx context.Context, s driver.Store) error {
 				from(tx.PriceList(ctx, driver.EventRef{CompanyID: companyA, ID: id(81)}, []string{"a", "b"})),
 			want("of another company", driver.PriceList{}).
 				from(tx.PriceList(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, []string{"a", "b"})),
+			samePriceLists(ctx, tx),
 		)
 	})
+}
+
+// samePriceLists checks that a [driver.PriceReader] returns for many queries what PriceList returns for each.
+func samePriceLists(ctx context.Context, tx driver.ReadTx) error {
+	reader, ok := tx.(driver.PriceReader)
+	if !ok {
+		return nil
+	}
+	foreign := driver.EventRef{CompanyID: companyB, ID: eventA.ID}
+	all := []driver.PriceQuery{
+		{EventRef: eventA, Tiers: []string{"b", "a"}},
+		{EventRef: eventB, Tiers: []string{"a", "b"}},
+		{EventRef: eventA, Tiers: []string{"paused"}},
+		{EventRef: foreign, Tiers: []string{"a"}},
+		{EventRef: eventA, Tiers: []string{"unknown", "a", "a"}},
+		{EventRef: eventA, Tiers: []string{}},
+		{EventRef: driver.EventRef{CompanyID: companyA, ID: id(81)}, Tiers: []string{"b"}},
+		{EventRef: eventA, Tiers: []string{"b", "a"}},
+		{EventRef: eventB, Tiers: []string{}},
+	}
+	var many []driver.PriceQuery
+	for i := range 300 {
+		tiers := []string{"a", "b", "unknown"}
+		for j := range 4 {
+			tiers = append(tiers, fmt.Sprintf("none %d.%d", i, j))
+		}
+		many = append(many, driver.PriceQuery{EventRef: []driver.EventRef{eventA, eventB}[i%2], Tiers: tiers})
+	}
+	for _, queries := range [][]driver.PriceQuery{nil, all[:1], all[2:3], all[5:6], all[5:], all, many} {
+		lists := make([]driver.PriceList, len(queries))
+		for i, q := range queries {
+			var err error
+			if lists[i], err = tx.PriceList(ctx, q.EventRef, q.Tiers); err != nil {
+				return err
+			}
+		}
+		err := want(fmt.Sprintf("%d price lists", len(queries)), lists).from(reader.PriceLists(ctx, queries))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func stockTotals(ctx context.Context, s driver.Store) error {
