@@ -11,7 +11,8 @@
 //   - [ReadTx] and [Tx] are its transactions, with one small interface for each subject.
 //   - [Gate] begins an Update, with the locks of companies and the claims of idempotency keys.
 //   - [DurableStore], [GroupingStore] and, for transactions, [WaitingReader], [Announcer], [LineReader],
-//     [PriceReader] and [SaleLocker] are optional. The contract will grow by such optional interfaces, and by optional fields, alone.
+//     [PriceReader] and [SaleLocker] are optional. The contract will grow by such optional interfaces, and by optional
+//     fields, alone.
 //   - [PurposeOf] returns what a transaction is for.
 //
 // # Names
@@ -195,8 +196,8 @@ type LineReader interface {
 	ListOrdersWithLines(ctx context.Context, query OrderQuery) ([]Order, []Admission, error)
 }
 
-// A PriceReader is a [ReadTx] that reads what several quotes are computed from in one statement. It is optional: without
-// it a call is made for each.
+// A PriceReader is a [ReadTx] that reads what several quotes are computed from in one statement. It is optional:
+// without it a call is made for each.
 type PriceReader interface {
 	// PriceLists returns what [InventoryReader.PriceList] returns for each query. All are of one moment, unless they are
 	// more than a thousand tiers or events.

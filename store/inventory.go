@@ -148,8 +148,8 @@ func (s *session) PriceList(
 	return list, nil
 }
 
-// PriceLists does what PriceList does for each query, in one statement. A distributed engine keeps each event on one node,
-// so there it makes one for each query.
+// PriceLists does what PriceList does for each query, in one statement. A distributed engine keeps each company on one
+// node, so there it makes one for each query.
 func (s *session) PriceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
 	if s.store.Grouping().ByCompany {
 		s.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
