@@ -71,7 +71,7 @@ func (c cachedReads) Rates(ctx context.Context, refs []driver.RateRef) ([]driver
 	return rates, nil
 }
 
-// PriceLists reads several price lists.
+// PriceLists makes the transaction a [driver.PriceReader], which may be hidden in it.
 func (c cachedReads) PriceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
 	return priceLists(ctx, c.ReadTx, queries)
 }

@@ -196,11 +196,11 @@ type LineReader interface {
 	ListOrdersWithLines(ctx context.Context, query OrderQuery) ([]Order, []Admission, error)
 }
 
-// A PriceReader is a [ReadTx] that reads what several quotes are computed from in one statement. It is optional:
-// without it a call is made for each.
+// A PriceReader is a [ReadTx] that reads what several quotes are computed from at once. It is optional: without it a
+// call is made for each.
 type PriceReader interface {
-	// PriceLists returns what [InventoryReader.PriceList] returns for each query. All are of one moment, unless they are
-	// more than a thousand tiers or events.
+	// PriceLists returns what [InventoryReader.PriceList] returns for each query. Each list is of one moment, lists of
+	// different queries may be of different ones.
 	PriceLists(ctx context.Context, queries []PriceQuery) ([]PriceList, error)
 }
 

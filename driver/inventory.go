@@ -109,7 +109,7 @@ type PriceList struct {
 type PriceQuery struct {
 	EventRef
 
-	Tiers []string
+	Tiers []string // never nil
 }
 
 // StockQuery asks for admissions that are on sale in one tier at one price.
@@ -151,8 +151,8 @@ type InventoryReader interface {
 	// zero record for an event without batches. Its cost depends on their batches, not on how many admissions were ever
 	// sold.
 	CountEvents(ctx context.Context, events []EventRef) ([]EventCount, error)
-	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, by
-	// tier, then price. Both are of one moment.
+	// PriceList returns the status of an event, empty if there is none, and what is on sale in the named tiers, which are
+	// never nil, by tier, then price. Both are of one moment.
 	PriceList(ctx context.Context, event EventRef, tiers []string) (PriceList, error)
 	// SaleTerms returns the terms of sales at a time, in the order of refs. It sets the reference even where nothing is
 	// kept. It returns what Events, Brandings and EffectiveRates return, in one statement.

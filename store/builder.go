@@ -143,7 +143,7 @@ type keyedRows struct {
 	set
 
 	table  string
-	where  string // a condition that the rows must also meet, or nothing
+	where  string // a condition that the rows must also meet, on columns without an alias; not with joined
 	lock   bool   // lock the rows against other writers
 	joined bool   // a JOIN follows
 }

@@ -509,7 +509,7 @@ var lookThrough = regexp.MustCompile(strings.Join([]string{
 	`event_id = .* AND status = 'FAILED'`,       // notifications that failed, which are few, of one event
 	`substr\((digest|number|secret),`,           // what a master secret has encrypted, in all companies
 	`SELECT DISTINCT company_id FROM `,          // the companies of all records of a table
-	`SELECT b\.company_id, b\.event_id,`,        // the batches of each event
+	`SELECT b\.company_id, b\.event_id, CAST`,   // the batches of each event
 	`AS restocked`,                              // everything that a company has sold
 	`sequence < ('\d+'::bigint|\$\d) AND kind `, // a part of a ledger, for the movements that each sale makes
 	`w\.wallet = 'FLOAT'\s+ORDER BY`,            // the wallets of all companies

@@ -49,10 +49,10 @@ func (e *postgresEngine) keepSettings() {
 	}
 }
 
-// keepMemory lets a session keep up to 2 MB of the memory that a transaction frees, for the next one. The allocator of
+// keepMemory lets a session keep some 2 MB of the memory that a transaction frees, for the next one. The allocator of
 // glibc returns memory to the system once 128 KB are free, and raises that to twice the largest block that was freed,
 // see mallopt(3). A transaction for many companies takes more than that, and each 4 KB that it gets back costs a page
-// fault.
+// fault. Other allocators do not notice it.
 const keepMemory = "SELECT octet_length(repeat(' ', 1048576)); "
 
 func (e *postgresEngine) searchPath() string {

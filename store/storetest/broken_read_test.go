@@ -69,6 +69,10 @@ func brokenReads() []broken {
 			reading(func(tx driver.ReadTx) driver.ReadTx { return firstOnly{tx} }),
 		},
 		{
+			"reads prices of the first event alone", "inventory/prices of many events",
+			reading(func(tx driver.ReadTx) driver.ReadTx { return firstPriced{tx} }),
+		},
+		{
 			"takes no tiers for all", "inventory/tiers are in order and of their event",
 			reading(func(tx driver.ReadTx) driver.ReadTx { return allTiers{tx} }),
 		},
@@ -322,6 +326,19 @@ func (c cancelledLeftOut) CountEvents(ctx context.Context, events []driver.Event
 }
 
 // firstOnly reads what several companies have for the first of them.
+type firstPriced struct{ driver.ReadTx }
+
+func (f firstPriced) PriceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	lists := make([]driver.PriceList, len(queries))
+	for i, q := range queries {
+		var err error
+		if lists[i], err = f.PriceList(ctx, queries[0].EventRef, q.Tiers); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
 type firstOnly struct{ driver.ReadTx }
 
 func ofFirst(events []driver.EventRef) []driver.EventRef {

@@ -70,6 +70,7 @@ func inventoryChecks() []Check {
 		{"inventory/tiers are in order and of their event", grounded(tiersOrdered)},
 		{"inventory/all batches in order", grounded(batchesListed)},
 		{"inventory/prices on sale", grounded(priceBands)},
+		{"inventory/prices of many events", grounded(pricesOfMany)},
 		{"inventory/batches are summed", grounded(batchesSummed)},
 		{"inventory/events are counted", grounded(eventsCounted)},
 		{"inventory/totals add up all", grounded(stockTotals)},
@@ -340,6 +341,56 @@ func priceBands(ctx context.Context, s driver.Store) error {
 				from(tx.PriceList(ctx, driver.EventRef{CompanyID: companyB, ID: eventA.ID}, []string{"a", "b"})),
 			samePriceLists(ctx, tx),
 		)
+	})
+}
+
+func pricesOfMany(ctx context.Context, s driver.Store) error {
+	published := newEvent(driver.EventRef{CompanyID: companyA, ID: id(80)})
+	published.Status = driver.EventPublished
+	second := driver.EventRef{CompanyID: companyA, ID: id(80)}
+	if err := createEvents(ctx, s, published); err != nil {
+		return err
+	}
+	batches := lots(eventA, lot{"a", 1, 100, onSale, 7, 0}, lot{"Z", 1, 100, onSale, 3, 0}, lot{"é", 1, 100, onSale, 2, 0},
+		lot{"a", 2, 90, onSale, 1, 1}, lot{"a", 3, 80, paused, 1, 0}, lot{"a", 4, 100, onSale, 5, 1})
+	batches = append(batches, lots(second, lot{"a", 1, 100, onSale, 13, 0}, lot{"Z", 1, 90, onSale, 17, 0})...)
+	batches = append(batches, lots(eventB, lot{"a", 1, 100, onSale, 19, 0})...)
+	if err := stocked(ctx, s, batches...); err != nil {
+		return err
+	}
+	all := []string{"é", "a", "Z", "a"}
+	queries := []driver.PriceQuery{
+		{EventRef: eventB, Tiers: all},
+		{EventRef: second, Tiers: []string{"a"}},
+		{EventRef: eventA, Tiers: all},
+		{EventRef: second, Tiers: []string{"Z"}},
+	}
+	want := want("price lists", []driver.PriceList{
+		{EventStatus: driver.EventDraft, Bands: []driver.PriceBand{{Tier: "a", UnitPrice: 100, Available: 19}}},
+		{EventStatus: driver.EventPublished, Bands: []driver.PriceBand{{Tier: "a", UnitPrice: 100, Available: 13}}},
+		{EventStatus: driver.EventDraft, Bands: []driver.PriceBand{
+			{Tier: "Z", UnitPrice: 100, Available: 3},
+			{Tier: "a", UnitPrice: 100, Available: 11},
+			{Tier: "é", UnitPrice: 100, Available: 2},
+		}},
+		{EventStatus: driver.EventPublished, Bands: []driver.PriceBand{{Tier: "Z", UnitPrice: 90, Available: 17}}},
+	})
+	return everywhere(ctx, s, func(ctx context.Context, tx driver.ReadTx) error {
+		var lists []driver.PriceList
+		for _, q := range queries {
+			list, err := tx.PriceList(ctx, q.EventRef, q.Tiers)
+			if err != nil {
+				return err
+			}
+			lists = append(lists, list)
+		}
+		if err := want.from(lists, nil); err != nil {
+			return err
+		}
+		if reader, ok := tx.(driver.PriceReader); ok {
+			return want.from(reader.PriceLists(ctx, queries))
+		}
+		return nil
 	})
 }
 
