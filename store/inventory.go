@@ -151,18 +151,19 @@ func (s *session) PriceList(
 // PriceLists does what PriceList does for each query, in one statement. A distributed engine keeps each company on one
 // node, so there it makes one for each query.
 func (s *session) PriceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	most := maxRows
 	if s.store.Grouping().ByCompany {
+		most = 1
 		s.Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
 			for _, q := range queries {
 				_, _ = tx.PriceList(ctx, q.EventRef, q.Tiers)
 			}
 		})
-		return priceListOfEach(ctx, s, queries)
 	}
 	lists := make([]driver.PriceList, 0, len(queries))
 	for len(queries) > 0 {
 		n, tiers := 1, len(queries[0].Tiers)
-		for n < len(queries) && n < maxRows && tiers+len(queries[n].Tiers) <= maxRows {
+		for n < min(len(queries), most) && tiers+len(queries[n].Tiers) <= maxRows {
 			tiers += len(queries[n].Tiers)
 			n++
 		}
@@ -175,20 +176,12 @@ func (s *session) PriceLists(ctx context.Context, queries []driver.PriceQuery) (
 	return lists, nil
 }
 
-// priceListOfEach makes a statement for each query.
-func priceListOfEach(ctx context.Context, s *session, queries []driver.PriceQuery) ([]driver.PriceList, error) {
-	lists := make([]driver.PriceList, len(queries))
-	for i, q := range queries {
-		var err error
-		if lists[i], err = s.PriceList(ctx, q.EventRef, q.Tiers); err != nil {
-			return nil, err
-		}
-	}
-	return lists, nil
-}
-
 // priceLists looks up each event and each tier on its own, and reads only the batches of a tier that are on sale.
 func (s *session) priceLists(ctx context.Context, queries []driver.PriceQuery) ([]driver.PriceList, error) {
+	if len(queries) == 1 {
+		list, err := s.PriceList(ctx, queries[0].EventRef, queries[0].Tiers)
+		return []driver.PriceList{list}, err
+	}
 	type tierRef struct {
 		driver.EventRef
 
