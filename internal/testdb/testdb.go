@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -49,6 +50,10 @@ func Stores() []Store {
 // connections is how many connections a store has. Many concurrent calls wait for them, and a server has enough for
 // many tests at a time.
 const connections = 8
+
+// patience is the BusyTimeout of a store whose test does not set one. Between busy processors, calls that only wait for
+// one another may wait longer than by default. Of such a test none may fail.
+const patience = 30 * time.Second
 
 // SQLite opens a store on a new file.
 func SQLite(tb testing.TB) *store.Store {
@@ -113,8 +118,11 @@ func Postgres(tb testing.TB) *store.Store {
 	return pgtest.ReuseOpen(tb, "ticketing", migrate, empty(), openFew, endStore)
 }
 
+// fewAndPatient is the config of a store whose test has none of its own.
+func fewAndPatient() *store.Config { return &store.Config{Connections: connections, BusyTimeout: patience} }
+
 func openFew(dsn string) (*store.Store, error) {
-	return store.Open(context.Background(), dsn, &store.Config{Connections: connections})
+	return store.Open(context.Background(), dsn, fewAndPatient())
 }
 
 // endStore closes a store that is not to be kept. It also closes a store that is still being read, since the reader
@@ -247,11 +255,11 @@ DO $$ DECLARE name regclass; BEGIN
 END $$`
 }
 
-// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections.
+// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections and waits long.
 func Open(tb testing.TB, dsn string, cfg *store.Config) *store.Store {
 	tb.Helper()
 	if cfg == nil {
-		cfg = &store.Config{Connections: connections}
+		cfg = fewAndPatient()
 	}
 	if pgtest.DirectNodes() && !cfg.RowGates {
 		direct := *cfg
