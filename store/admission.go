@@ -73,7 +73,7 @@ func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []driver
 		optionalColumn("validation_id", func(a *driver.Admission) uuid.UUID { return a.ValidationID }),
 		timeColumn("validated_at", func(a *driver.Admission) time.Time { return a.ValidatedAt }),
 		textColumn("location", func(a *driver.Admission) string { return a.Location }),
-	}, admissions, "")
+	}, admissions, 2, "")
 }
 
 // LockAdmissions reads admissions and locks them against other writers.

@@ -264,13 +264,16 @@ func (s set) boxedRows() set {
 	return set{columns: s.columns, rows: rows}
 }
 
-// insertRecords inserts records into a table, by COPY where the engine can. The clause end says what happens to rows
-// that exist already.
+// insertRecords inserts records into a table. The clause end says what happens to rows that exist already.
+//
+// More than few records go by COPY where the engine can; few is what a sale of two admissions writes. That takes less
+// time by INSERT, since the server asks for the rows of each COPY and so wakes the process. Of more sales it varies
+// which columns are the same in all rows, and with that the statement to prepare.
 func insertRecords[R any](
-	ctx context.Context, tx *transaction, name, table string, columns []column[R], records []R, end string,
+	ctx context.Context, tx *transaction, name, table string, columns []column[R], records []R, few int, end string,
 ) error {
 	return inParts(records, func(records []R) error {
-		if e, ok := tx.store.engine.(*postgresEngine); ok && end == "" && e.copies() {
+		if e, ok := tx.store.engine.(*postgresEngine); ok && end == "" && len(records) > few && e.copies() {
 			return tx.copy(ctx, e, name, table, setOf(columns, records))
 		}
 		return tx.put(ctx, name, table, setOf(columns, records), end)

@@ -312,7 +312,7 @@ func (tx *transaction) AppendOrders(ctx context.Context, orders []driver.Order) 
 		textColumn("buyer_phone", func(o *driver.Order) string { return o.BuyerPhone }),
 		timeColumn("confirmed_at", func(o *driver.Order) time.Time { return o.ConfirmedAt }),
 		timeColumn("created_at", func(o *driver.Order) time.Time { return o.CreatedAt }),
-	}, orders, "")
+	}, orders, 1, "")
 }
 
 // PutBuyers inserts or updates buyers. The time of creation of an existing one stays.
@@ -324,6 +324,6 @@ func (tx *transaction) PutBuyers(ctx context.Context, buyers []driver.Buyer) err
 		textColumn("phone", func(b *driver.Buyer) string { return b.Phone }),
 		timeColumn("created_at", func(b *driver.Buyer) time.Time { return b.CreatedAt }),
 		timeColumn("updated_at", func(b *driver.Buyer) time.Time { return b.UpdatedAt }),
-	}, buyers, ` ON CONFLICT (company_id, email) DO UPDATE
+	}, buyers, 1, ` ON CONFLICT (company_id, email) DO UPDATE
 			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`)
 }

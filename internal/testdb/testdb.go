@@ -119,7 +119,9 @@ func Postgres(tb testing.TB) *store.Store {
 }
 
 // fewAndPatient is the config of a store whose test has none of its own.
-func fewAndPatient() *store.Config { return &store.Config{Connections: connections, BusyTimeout: patience} }
+func fewAndPatient() *store.Config {
+	return &store.Config{Connections: connections, BusyTimeout: patience}
+}
 
 func openFew(dsn string) (*store.Store, error) {
 	return store.Open(context.Background(), dsn, fewAndPatient())
@@ -255,7 +257,8 @@ DO $$ DECLARE name regclass; BEGIN
 END $$`
 }
 
-// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections and waits long.
+// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections and waits
+// long.
 func Open(tb testing.TB, dsn string, cfg *store.Config) *store.Store {
 	tb.Helper()
 	if cfg == nil {
