@@ -45,8 +45,8 @@ func TestKilledServerLosesNoAcknowledgedOrder(t *testing.T) {
 				if err != nil {
 					_, answered := errors.AsType[*client.Error](err)
 					// A call that began at or after the end got no connection, which is not ambiguous.
-					dial, isDial := errors.AsType[*net.OpError](err)
-					unsure := errors.Is(err, client.ErrAmbiguous) || isDial && dial.Op == "dial"
+					network, ok := errors.AsType[*net.OpError](err)
+					unsure := errors.Is(err, client.ErrAmbiguous) || ok && network.Op == "dial"
 					if answered || !unsure {
 						t.Error(err)
 					}

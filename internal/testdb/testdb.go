@@ -51,9 +51,9 @@ func Stores() []Store {
 // many tests at a time.
 const connections = 8
 
-// patience is the BusyTimeout of a store whose test does not set one. Between busy processors, calls that only wait for
-// one another may wait longer than by default. Of such a test none may fail.
-const patience = 30 * time.Second
+// patience is the BusyTimeout of a store that a test opens without a config. Between busy processors a call may wait for
+// longer than the default of 5 s, for calls with which it has no conflict. It is less than a statement may take.
+const patience = 7 * time.Second
 
 // SQLite opens a store on a new file.
 func SQLite(tb testing.TB) *store.Store {
@@ -118,13 +118,13 @@ func Postgres(tb testing.TB) *store.Store {
 	return pgtest.ReuseOpen(tb, "ticketing", migrate, empty(), openFew, endStore)
 }
 
-// fewAndPatient is the config of a store whose test has none of its own.
-func fewAndPatient() *store.Config {
+// defaultConfig is the config of a store that a test opens without one.
+func defaultConfig() *store.Config {
 	return &store.Config{Connections: connections, BusyTimeout: patience}
 }
 
 func openFew(dsn string) (*store.Store, error) {
-	return store.Open(context.Background(), dsn, fewAndPatient())
+	return store.Open(context.Background(), dsn, defaultConfig())
 }
 
 // endStore closes a store that is not to be kept. It also closes a store that is still being read, since the reader
@@ -257,12 +257,11 @@ DO $$ DECLARE name regclass; BEGIN
 END $$`
 }
 
-// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections and waits
-// long.
+// Open opens a database by its DSN and closes it when the test ends. With a nil config it has few connections.
 func Open(tb testing.TB, dsn string, cfg *store.Config) *store.Store {
 	tb.Helper()
 	if cfg == nil {
-		cfg = fewAndPatient()
+		cfg = defaultConfig()
 	}
 	if pgtest.DirectNodes() && !cfg.RowGates {
 		direct := *cfg
