@@ -219,7 +219,7 @@ func TestCheckoutCutAnywhere(t *testing.T) {
 		ran.Store(true)
 		event := shop.Event(t)
 		shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
-		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
+		basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 3) // Three admissions are copied, the other rows inserted.
 		orders := 0
 		var order ticketing.Order
 		atStatements(t, s, at, func(n int) (err error) {

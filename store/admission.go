@@ -57,6 +57,10 @@ func (s *session) admissions(
 
 // AppendAdmissions inserts admissions as they are sold.
 func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []driver.Admission) error {
+	inserted := 2
+	if len(admissions) > 0 && admissions[0].OrderID != admissions[len(admissions)-1].OrderID {
+		inserted = 0 // They are of several sales.
+	}
 	return insertRecords(ctx, tx, "AppendAdmissions", "ticketing_admissions", []column[driver.Admission]{
 		idColumn("company_id", func(a *driver.Admission) uuid.UUID { return a.CompanyID }),
 		numberColumn("order_number", func(a *driver.Admission) int64 { return a.OrderNumber }),
@@ -73,7 +77,7 @@ func (tx *transaction) AppendAdmissions(ctx context.Context, admissions []driver
 		optionalColumn("validation_id", func(a *driver.Admission) uuid.UUID { return a.ValidationID }),
 		timeColumn("validated_at", func(a *driver.Admission) time.Time { return a.ValidatedAt }),
 		textColumn("location", func(a *driver.Admission) string { return a.Location }),
-	}, admissions, 2, "")
+	}, admissions, inserted)
 }
 
 // LockAdmissions reads admissions and locks them against other writers.

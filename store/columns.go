@@ -264,18 +264,19 @@ func (s set) boxedRows() set {
 	return set{columns: s.columns, rows: rows}
 }
 
-// insertRecords inserts records into a table. The clause end says what happens to rows that exist already.
-//
-// More than few records go by COPY where the engine can; few is what a sale of two admissions writes. That takes less
-// time by INSERT, since the server asks for the rows of each COPY and so wakes the process. Of more sales it varies
-// which columns are the same in all rows, and with that the statement to prepare.
+// insertRecords inserts records into a table: up to inserted of them by INSERT, and more by COPY where the engine can.
+// An INSERT of the rows of one sale takes less time, since the server asks for the rows of each COPY and so wakes the
+// process. In the rows of several sales the columns that have one value for all of them differ from group to group, and
+// each combination would be a statement of its own to prepare.
 func insertRecords[R any](
-	ctx context.Context, tx *transaction, name, table string, columns []column[R], records []R, few int, end string,
+	ctx context.Context, tx *transaction, name, table string, columns []column[R], records []R, inserted int,
 ) error {
+	e, _ := tx.store.engine.(*postgresEngine)
+	copies := len(records) > inserted && e != nil && e.copies()
 	return inParts(records, func(records []R) error {
-		if e, ok := tx.store.engine.(*postgresEngine); ok && end == "" && len(records) > few && e.copies() {
+		if copies {
 			return tx.copy(ctx, e, name, table, setOf(columns, records))
 		}
-		return tx.put(ctx, name, table, setOf(columns, records), end)
+		return tx.put(ctx, name, table, setOf(columns, records), "")
 	})
 }

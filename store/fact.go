@@ -59,7 +59,7 @@ func (tx *transaction) AppendFacts(ctx context.Context, facts []driver.Fact) err
 		// dispatched is explicit: its default in SQLite is for facts that were written before the column existed.
 		boolColumn("dispatched", never),
 		boolColumn("handled", never),
-	}, facts, 1, "")
+	}, facts, 1)
 }
 
 // TakeFacts locks a company's oldest facts that are not dispatched.

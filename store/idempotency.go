@@ -41,5 +41,5 @@ func (tx *transaction) AppendResults(ctx context.Context, results []driver.Idemp
 		idColumn("subject", func(r *result) uuid.UUID { return r.Subject }),
 		bytesColumn("body", func(r *result) []byte { return r.Body }),
 		timeColumn("created_at", func(r *result) time.Time { return r.CreatedAt }),
-	}, results, 1, "")
+	}, results, 1)
 }

@@ -312,18 +312,22 @@ func (tx *transaction) AppendOrders(ctx context.Context, orders []driver.Order) 
 		textColumn("buyer_phone", func(o *driver.Order) string { return o.BuyerPhone }),
 		timeColumn("confirmed_at", func(o *driver.Order) time.Time { return o.ConfirmedAt }),
 		timeColumn("created_at", func(o *driver.Order) time.Time { return o.CreatedAt }),
-	}, orders, 1, "")
+	}, orders, 1)
 }
 
 // PutBuyers inserts or updates buyers. The time of creation of an existing one stays.
 func (tx *transaction) PutBuyers(ctx context.Context, buyers []driver.Buyer) error {
-	return insertRecords(ctx, tx, "PutBuyers", "ticketing_buyers", []column[driver.Buyer]{
+	columns := []column[driver.Buyer]{
 		idColumn("company_id", func(b *driver.Buyer) uuid.UUID { return b.CompanyID }),
 		textColumn("email", func(b *driver.Buyer) string { return b.Email }),
 		textColumn("fullname", func(b *driver.Buyer) string { return b.Fullname }),
 		textColumn("phone", func(b *driver.Buyer) string { return b.Phone }),
 		timeColumn("created_at", func(b *driver.Buyer) time.Time { return b.CreatedAt }),
 		timeColumn("updated_at", func(b *driver.Buyer) time.Time { return b.UpdatedAt }),
-	}, buyers, 1, ` ON CONFLICT (company_id, email) DO UPDATE
+	}
+	return inParts(buyers, func(buyers []driver.Buyer) error {
+		return tx.put(ctx, "PutBuyers", "ticketing_buyers", setOf(columns, buyers),
+			` ON CONFLICT (company_id, email) DO UPDATE
 			SET fullname = excluded.fullname, phone = excluded.phone, updated_at = excluded.updated_at`)
+	})
 }

@@ -16,10 +16,11 @@ import (
 )
 
 // The rows that a transaction only inserts go to PostgreSQL by COPY in its binary format, which takes about half the
-// time of an INSERT from arrays. A COPY is a statement of a message like any other, so the order of the writes stays.
-// The rows of all COPY statements follow the message at once. The protocol has the server ask for them (CopyInResponse)
-// when it comes to their statement, but it finds them if they were sent before, and ignores those that remain after an
-// error. So a message with rows takes no more round trips than one without, and ends as every message does.
+// time of an INSERT from arrays; those of one sale go by INSERT, see insertRecords. A COPY is a statement of a message
+// like any other, so the order of the writes stays. The rows of all COPY statements follow the message at once. The
+// protocol has the server ask for them (CopyInResponse) when it comes to their statement, but it finds them if they
+// were sent before, and ignores those that remain after an error. So a message with rows takes no more round trips than
+// one without, and ends as every message does.
 //
 // While a server waits for rows, neither the timeout of a statement nor that of an idle transaction ends it. If the
 // host of the store lost its power after it had sent a part of them, the transaction would keep its locks. So rows are

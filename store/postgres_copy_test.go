@@ -29,6 +29,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -181,24 +182,106 @@ func useTLS(t *testing.T, db *sql.DB) {
 	until(t, db, "SELECT current_setting('ssl')::bool")
 }
 
-// TestFewRowsAreInserted checks that the rows of one sale go by INSERT, and its admissions by COPY if there are many.
+// TestFewRowsAreInserted checks that the rows of one sale go by INSERT, its admissions if there are one or two.
 func TestFewRowsAreInserted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, pool := openOnOneConnection(t)
-	// PostgreSQL keeps the whole message that prepared a statement.
-	inserted := func(table string) (found bool) {
-		is.NoErr(pool.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_prepared_statements
-			WHERE statement LIKE '%INSERT INTO ticketing_'||$1||' %')`, table).Scan(&found))
-		return found
-	}
 	sell(t, s, 1)
-	for _, table := range []string{"orders", "ledger_entries", "buyers"} {
-		is.True(inserted(table))
+	for _, table := range []string{"orders", "ledger_entries", "idempotency_keys", "buyers"} {
+		is.True(inserts(t, pool, table))
 	}
-	is.Equal(inserted("admissions"), !copiesHere())
+	is.Equal(inserts(t, pool, "admissions"), !copiesHere())
 	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, 2, 2) }))
-	is.True(inserted("admissions"))
+	is.True(inserts(t, pool, "admissions"))
+}
+
+// inserts reports whether a connection prepared an INSERT into a table. PostgreSQL keeps the whole message that did.
+func inserts(t *testing.T, pool *sql.DB, table string) (found bool) {
+	t.Helper()
+	is.New(t).NoErr(pool.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM pg_prepared_statements
+		WHERE statement LIKE '%INSERT INTO ticketing_'||$1||' %')`, table).Scan(&found))
+	return found
+}
+
+// grouped is a transaction of several sales. It appends what was added when it is kept.
+type grouped struct {
+	driver.Tx
+
+	begun      bool
+	orders     []driver.Order
+	admissions []driver.Admission
+	entries    []ledger.Entry
+	facts      []driver.Fact
+	results    []driver.IdempotencyResult
+}
+
+func (g *grouped) Begin(ctx context.Context, in driver.BeginOptions) ([]bool, error) {
+	if g.begun {
+		return make([]bool, len(in.Keys)), nil
+	}
+	g.begun = true
+	return g.Tx.Begin(ctx, in)
+}
+
+func (g *grouped) AppendOrders(_ context.Context, orders []driver.Order) error {
+	g.orders = append(g.orders, orders...)
+	return nil
+}
+
+func (g *grouped) AppendAdmissions(_ context.Context, admissions []driver.Admission) error {
+	g.admissions = append(g.admissions, admissions...)
+	return nil
+}
+
+func (g *grouped) AppendEntries(_ context.Context, entries []ledger.Entry) error {
+	g.entries = append(g.entries, entries...)
+	return nil
+}
+
+func (g *grouped) AppendFacts(_ context.Context, facts []driver.Fact) error {
+	g.facts = append(g.facts, facts...)
+	return nil
+}
+
+func (g *grouped) AppendResults(_ context.Context, results []driver.IdempotencyResult) error {
+	g.results = append(g.results, results...)
+	return nil
+}
+
+func (g *grouped) keep(ctx context.Context) error {
+	return errors.Join(g.Tx.AppendOrders(ctx, g.orders), g.Tx.AppendAdmissions(ctx, g.admissions),
+		g.Tx.AppendEntries(ctx, g.entries), g.Tx.AppendFacts(ctx, g.facts), g.Tx.AppendResults(ctx, g.results))
+}
+
+// TestGroupedSalesAreCopied checks that the database takes the rows of several sales by COPY, all in one message, also
+// where each sale has one admission.
+func TestGroupedSalesAreCopied(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	runs := 0
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		runs++
+		group := &grouped{Tx: tx}
+		for order := range 2 {
+			if err := sale(ctx, group, 1+order, 1); err != nil {
+				return err
+			}
+		}
+		return group.keep(ctx)
+	}))
+	is.Equal(runs, 1)
+	is.Equal(store.Copies(s), copiesHere())
+	for table, rows := range map[string]int{
+		"orders": 2, "admissions": 2, "ledger_entries": 4, "outbox": 6, "idempotency_keys": 2,
+	} {
+		var kept int
+		is.NoErr(pool.QueryRowContext(t.Context(), "SELECT count(*) FROM ticketing_"+table).Scan(&kept))
+		is.Equal(kept, rows)
+		is.Equal(inserts(t, pool, table), !copiesHere())
+	}
+	is.Equal(len(lines(t, s, 2)), 1)
 }
 
 // TestRoleThatCannotCopy checks that a role sells which cannot use COPY: because row security applies to it, so that

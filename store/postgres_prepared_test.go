@@ -34,7 +34,8 @@ func prepared(t *testing.T, pool *sql.DB) (count int) {
 	return count
 }
 
-// several is how many admissions a sale of a test has. They go by COPY where rows do, and its other rows by INSERT.
+// several is how many admissions a sale of a test has. They and its facts go by COPY where rows do, and its other rows
+// by INSERT.
 const several = 3
 
 func sell(t *testing.T, s *store.Store, order int) {

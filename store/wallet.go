@@ -243,7 +243,7 @@ func (tx *transaction) AppendEntries(ctx context.Context, entries []ledger.Entry
 		timeColumn("at", func(e *ledger.Entry) time.Time { return e.At }),
 		bytesColumn("previous", func(e *ledger.Entry) []byte { return e.Previous[:] }),
 		bytesColumn("hash", func(e *ledger.Entry) []byte { return e.Hash[:] }),
-	}, entries, 2, "")
+	}, entries, 2)
 }
 
 // AppendFloatCredit inserts a credit of the FLOAT wallet.
