@@ -67,7 +67,7 @@ func (s *Service) Checkout(ctx context.Context, caller Caller, key string, param
 func newCheckouts(s *Service, g Grouping) *operation[CheckoutParams, Order] {
 	op := &operation[CheckoutParams, Order]{
 		name: opCheckout, grant: GrantCheckoutCreate, verified: true, apply: s.sell,
-		reads: s.announceTerms, replay: replayOrders, hasFact: func(*Order) bool { return true },
+		reads: s.announceTerms, locks: s.saleLocks, replay: replayOrders, hasFact: func(*Order) bool { return true },
 	}
 	if s.telemetry.measures {
 		op.kept = s.telemetry.sold

@@ -90,12 +90,7 @@ func (s *Service) rememberBrandings(calls []*checkoutCall) {
 // nothing that waits for another lock may follow. A wallet comes with its last entry, read under the same lock.
 // isUsable compares the two.
 func (st *sale) lock(ctx context.Context, tx driver.Tx, calls []*checkoutCall) error {
-	queries := stockQueries(calls)
-	refs := make([]driver.WalletRef, 0, 2*len(calls))
-	for _, c := range calls {
-		refs = append(refs, driver.WalletRefs(c.company.ID)...)
-	}
-	refs = distinct(refs)
+	queries, refs := stockQueries(calls), walletRefs(calls)
 	// The store locks by key whatever the order of refs, so groups of several companies never deadlock here. If a stock
 	// key has too few admissions, all of its batches are returned. The checkouts that still fit are sold.
 	batches, wallets, err := lockSale(ctx, tx, queries, refs)
@@ -133,20 +128,51 @@ func lockSale(
 	return batches, wallets, err
 }
 
+// saleLocks returns what lock locks for a checkout that is not refused before, for the message that begins the
+// transaction. That saves a message, and holds the locks during the reads and checks before. So it returns nil if
+// another process sells for the company. It also does for a group, whose other calls may have to be refused.
+func (s *Service) saleLocks(calls []*checkoutCall) *driver.SaleLocks {
+	if len(calls) > 1 || !s.sales.isAlone(calls[0].ref.CompanyID) {
+		return nil
+	}
+	return &driver.SaleLocks{Stock: stockQueries(calls), Wallets: walletRefs(calls)}
+}
+
+// sequences returns where the FLOAT wallets are.
+func (st *sale) sequences() map[uuid.UUID]int64 {
+	found := make(map[uuid.UUID]int64, len(st.wallets)/2)
+	for ref, wallet := range st.wallets {
+		if ref.Wallet == ledger.Float {
+			found[ref.CompanyID] = wallet.Sequence
+		}
+	}
+	return found
+}
+
+// walletRefs returns both wallets of every company.
+func walletRefs(calls []*checkoutCall) []driver.WalletRef {
+	refs := make([]driver.WalletRef, 0, 2*len(calls))
+	for _, c := range calls {
+		refs = append(refs, driver.WalletRefs(c.ref.CompanyID)...)
+	}
+	return distinct(refs)
+}
+
 // stockQueries returns what the group wants from each stock key.
 func stockQueries(calls []*checkoutCall) []driver.StockQuery {
 	wanted := make(map[stockKey]int)
 	var queries []driver.StockQuery
 	for _, c := range calls {
 		for _, line := range c.params.Lines {
-			from := stockKey{driver.EventRef{CompanyID: c.company.ID, ID: c.params.EventID}, line.Tier, line.ExpectedUnitPrice}
+			event := driver.EventRef{CompanyID: c.ref.CompanyID, ID: c.params.EventID}
+			from := stockKey{event, line.Tier, line.ExpectedUnitPrice}
 			// Lines of several calls for one stock key become one query, since no two queries may be alike.
 			i, known := wanted[from]
 			if !known {
 				i = len(queries)
 				wanted[from] = i
 				queries = append(queries, driver.StockQuery{
-					CompanyID: c.company.ID, EventID: c.params.EventID, Tier: line.Tier,
+					CompanyID: c.ref.CompanyID, EventID: c.params.EventID, Tier: line.Tier,
 					UnitPrice: line.ExpectedUnitPrice,
 				})
 			}

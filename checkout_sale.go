@@ -91,6 +91,7 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 	if err := state.lock(ctx, tx, calls); err != nil {
 		return err
 	}
+	before := state.sequences()
 	// The time of a sale depends on the last entries of its wallets, which are known only under their locks.
 	if err := state.settleTimes(ctx, tx, at, calls); err != nil {
 		return err
@@ -103,6 +104,7 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 			}
 		}
 	}
+	s.sales.note(before, state.sequences())
 	// With nothing sold the transaction is rolled back, see operation.decide.
 	if len(state.orders) == 0 {
 		return nil

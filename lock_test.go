@@ -76,6 +76,46 @@ func holdGate(t *testing.T, dsn string, company uuid.UUID) (release func()) {
 	}
 }
 
+// TestRefusalsWaitForNoHeldLock checks that a checkout which has to be refused, or was made before, is answered while
+// the wallets of its company are locked for long, although a checkout alone locks them with its first message.
+func TestRefusalsWaitForNoHeldLock(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedSingle(t)
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	shop := newShop(t, postgres(t, dsn, nil))
+	event := shop.Event(t)
+	shop.Inventory(t, event.ID, "VIP", 100_00, 1000)
+	basket := ticketingtest.Basket(event.ID, "VIP", 100_00, 1)
+	buy := func(key string, basket ticketing.CheckoutParams) (ticketing.Order, error) {
+		return shop.Checkout(t.Context(), shop.Caller, key, basket)
+	}
+	for n := range 12 { // Until no other process is expected to sell for the company.
+		_, err := buy(fmt.Sprintf("checkout-%d", n), basket)
+		is.NoErr(err)
+	}
+	first, err := buy("checkout-0", basket)
+	is.NoErr(err)
+	cancelled := shop.Event(t)
+	_, err = shop.CancelEvent(t.Context(), shop.Caller, cancelled.ID)
+	is.NoErr(err)
+
+	release := holdRows("ticketing_wallets")(t, dsn, shop.Company.ID)
+	again, err := buy("checkout-0", basket)
+	is.NoErr(err)
+	is.Equal(show(t, again), show(t, first))
+	_, err = buy("checkout-0", ticketingtest.Basket(event.ID, "VIP", 100_00, 2))
+	is.Equal(code(err), ticketing.CodeConflict)
+	_, err = buy("checkout-unknown", ticketingtest.Basket(uuid.New(), "VIP", 100_00, 1))
+	is.Equal(code(err), ticketing.CodeNotFound)
+	_, err = buy("checkout-cancelled", ticketingtest.Basket(cancelled.ID, "VIP", 100_00, 1))
+	is.Equal(code(err), ticketing.CodeConflict)
+	is.NoErr(second(shop.Staff.SuspendCompany(t.Context(), shop.Company.ID)))
+	_, err = buy("checkout-suspended", basket)
+	is.Equal(code(err), ticketing.CodePermissionDenied)
+	release()
+}
+
 // TestHeldLockStopsNobodyElse checks that a lock of one company, held for longer than any call waits, delays no other
 // company in its lane. While it is held, the other company buys one order after another, and calls that wait for it
 // fail with ErrBusy. After its release they succeed.

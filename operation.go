@@ -27,6 +27,8 @@ type operation[P, R any] struct {
 	apply func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R]) error
 	// reads announces what apply reads first, for [driver.BeginOptions]; nil: nothing.
 	reads func(ctx context.Context, tx driver.Tx, at time.Time, calls []*call[P, R])
+	// locks returns what apply locks first, if that is to be locked at once, see [driver.BeginOptions]; nil: never.
+	locks func(calls []*call[P, R]) *driver.SaleLocks
 	// replay sets the results of calls whose key is spent, from the records that their first calls left.
 	replay func(ctx context.Context, tx driver.ReadTx, calls []*call[P, R]) error
 	// hasFact reports whether a fact was written with a new result; nil: with none.
@@ -200,6 +202,10 @@ func (o *operation[P, R]) run(
 	in := o.beginOptions(calls)
 	in.LockTimeout = patience
 	in.Reads = func(ctx context.Context, tx driver.Tx) { o.announce(ctx, tx, at, calls) }
+	// Calls that run again because a lock was busy, with all patience, lock only after the refusals that come before.
+	if o.locks != nil && patience > 0 {
+		in.Locks = o.locks(calls)
+	}
 	begun := false
 	err := store.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
 		inFlight, err := tx.Begin(ctx, in)

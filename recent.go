@@ -33,6 +33,38 @@ func (r *recentVersions) note(companyID uuid.UUID, version int64) {
 	}
 }
 
+// aloneFor is how many transactions with sales of a company in a row have to follow one another in this process before
+// it counts as the only one that sells for the company.
+const aloneFor = 8
+
+// recentSales are where the FLOAT wallets of companies were after the last sales of this process. They decide only with
+// which message the next sales lock.
+type recentSales struct{ recent[uuid.UUID, lastSale] }
+
+// lastSale is where a wallet was after the last transaction with sales of its company.
+type lastSale struct {
+	sequence int64
+	alone    int // transactions since another one moved the wallet
+}
+
+// note remembers a transaction, by the sequences of the wallets before and after it.
+func (r *recentSales) note(before, after map[uuid.UUID]int64) {
+	for company, sequence := range before {
+		last, _ := r.get(company)
+		alone := 0
+		if last.sequence == sequence {
+			alone = min(last.alone+1, aloneFor)
+		}
+		r.put(company, lastSale{after[company], alone})
+	}
+}
+
+// isAlone reports whether no other process is known to sell for a company.
+func (r *recentSales) isAlone(companyID uuid.UUID) bool {
+	last, _ := r.get(companyID)
+	return last.alone >= aloneFor
+}
+
 // get returns a value of either generation. It does not move the value: only add renews a key, so a look-up needs no
 // write lock.
 func (r *recent[K, V]) get(key K) (value V, ok bool) {

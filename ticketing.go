@@ -136,11 +136,13 @@ type Service struct {
 	knownPlaces *knownPlaces // nil in a bound service
 	// brandingVersions are those of the companies' last sales: see announceTerms.
 	brandingVersions recentVersions
-	floats           lowFloatCache
-	sold             platformPastCache
-	watchedSales     *watchedSales
-	commits          commitSignal
-	refusals         refusals
+	// sales are where those of the companies ended: see saleLocks.
+	sales        recentSales
+	floats       lowFloatCache
+	sold         platformPastCache
+	watchedSales *watchedSales
+	commits      commitSignal
+	refusals     refusals
 
 	onQueueFull func(operation string)
 	secrets     secretCheck

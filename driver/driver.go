@@ -175,6 +175,16 @@ type BeginOptions struct {
 	// Reads announces the reads that fn makes first, as [Announcer] does. A store may make them in the message that begins
 	// the transaction, after the locks and claims were granted, or ignore them. nil announces none.
 	Reads func(ctx context.Context, tx Tx)
+	// Locks announces what fn locks first with [SaleLocker]. A store may lock it in the message that begins the
+	// transaction, after the gates and claims and before the reads, or ignore it. If fn then locks something else, or
+	// nothing, the update holds these locks, too. nil announces none.
+	Locks *SaleLocks
+}
+
+// SaleLocks are the stock and the wallets that a sale locks, as the arguments of [SaleLocker.LockSale].
+type SaleLocks struct {
+	Stock   []StockQuery
+	Wallets []WalletRef
 }
 
 // An Announcer is a transaction that makes several reads in one message. It is optional: without it each read is made

@@ -99,8 +99,9 @@ type connections interface {
 	// returns it to the pool.
 	snapshot(ctx context.Context) (conn bun.IConn, release func(), err error)
 	// begin begins a transaction and enters its gates. It waits no longer than the caller's context and the options allow.
-	// inFlight reports which of the claims another process holds. It makes the announced reads after that, or none.
-	begin(ctx context.Context, in driver.BeginOptions, reads []*announcedRead) (tx *openTx, inFlight []bool, err error)
+	// inFlight reports which of the claims another process holds. It takes the announced locks and makes the announced
+	// reads after that, or none of them.
+	begin(ctx context.Context, in driver.BeginOptions, ahead *readAhead) (tx *openTx, inFlight []bool, err error)
 	// identify reads the identity of the store's tables, which bind uses to distinguish them from the tables of any
 	// other store.
 	identify(ctx context.Context) error

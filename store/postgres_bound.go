@@ -104,7 +104,7 @@ func (e *postgresEngine) readIdentity(ctx context.Context, conn bun.IConn) (iden
 
 // begin sets a savepoint in the transaction and enters the gates.
 func (e *boundPostgres) begin(
-	ctx context.Context, in driver.BeginOptions, _ []*announcedRead,
+	ctx context.Context, in driver.BeginOptions, _ *readAhead,
 ) (tx *openTx, inFlight []bool, err error) {
 	// Cancelling a statement would abort the host's transaction, so only the lock timeouts end the waiting.
 	unbroken := context.WithoutCancel(ctx)

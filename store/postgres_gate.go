@@ -58,12 +58,13 @@ func (e *postgresEngine) claims(refs []driver.IdempotencyKey) []int64 {
 	return numbers
 }
 
-// begin begins a transaction, enters the gates, tries the claims and makes the announced reads, all in one message.
+// begin begins a transaction, enters the gates, tries the claims, takes the announced locks and makes the announced
+// reads, all in one message.
 func (e *postgresEngine) begin(
-	ctx context.Context, in driver.BeginOptions, reads []*announcedRead,
+	ctx context.Context, in driver.BeginOptions, ahead *readAhead,
 ) (tx *openTx, inFlight []bool, err error) {
 	err = e.attempt(ctx, in, func(slice, patience time.Duration) error {
-		conn, answers, err := e.tryBegin(ctx, in, reads, slice, patience)
+		conn, answers, err := e.tryBegin(ctx, in, ahead, slice, patience)
 		if err == nil {
 			tx, inFlight = ownTx(conn.Conn, func() { _ = conn.Close() }), answers
 		}
@@ -106,7 +107,7 @@ func (e *postgresEngine) attempt(
 
 // tryBegin is one attempt to begin. It waits for no lock longer than slice.
 func (e *postgresEngine) tryBegin(
-	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, slice, patience time.Duration,
+	ctx context.Context, in driver.BeginOptions, ahead *readAhead, slice, patience time.Duration,
 ) (pooledConn, []bool, error) {
 	// BEGIN does not ask for READ WRITE. A standby refuses that with a SQLSTATE of its own, and a database that an
 	// operator made read-only should stay so.
@@ -131,7 +132,7 @@ func (e *postgresEngine) tryBegin(
 		return conn, inFlight, err
 	}
 	if e.traits().joinsReads && (!e.rowGates || e.shards != nil) {
-		ask = e.askJoined(ctx, in, reads, begin, after)
+		ask = e.askJoined(ctx, in, ahead, begin, after)
 	} else {
 		locks, returnsRows := e.lockStatement(in)
 		if !e.multiResult || !returnsRows {
@@ -186,17 +187,21 @@ func (e *postgresEngine) beginAlone(
 	return conn, inFlight, err
 }
 
-// askJoined returns a function that sends the message which begins a transaction, takes the locks and makes the
-// announced reads. The reads come after the locks, so they see what was committed when those were granted.
+// askJoined returns a function that sends the message which begins a transaction, takes the gates, the claims and the
+// announced locks, and makes the announced reads. The reads come after the locks, so they see what was committed when
+// those were granted.
 func (e *postgresEngine) askJoined(
-	ctx context.Context, in driver.BeginOptions, reads []*announcedRead, begin opening, after string,
+	ctx context.Context, in driver.BeginOptions, ahead *readAhead, begin opening, after string,
 ) func(conn bun.IConn) (inFlight []bool, err error) {
 	locks := e.lockMessage
 	if e.shards != nil {
 		locks = e.lockShards
 	}
 	message, returnsClaims := locks(in, after)
-	if !returnsClaims && len(reads) == 0 {
+	if ahead.locks != nil {
+		message.appendParts(ahead.locks.statements)
+	}
+	if !returnsClaims && len(ahead.reads) == 0 {
 		return func(conn bun.IConn) ([]bool, error) {
 			sent, text := e.messageAfter(ctx, begin, message)
 			_, err := conn.ExecContext(sent, text)
@@ -207,7 +212,7 @@ func (e *postgresEngine) askJoined(
 	if returnsClaims {
 		extra = claimsSetting
 	}
-	read, fill := joinReads(e, extra, reads)
+	read, fill := joinReads(e, extra, ahead.reads)
 	message.append(read)
 	message.endPart(keepAlways, e.shards)
 	return func(conn bun.IConn) ([]bool, error) {
@@ -225,7 +230,7 @@ func (e *postgresEngine) askJoined(
 		if err != nil {
 			return nil, err
 		}
-		setMade(reads)
+		ahead.setMade()
 		inFlight := make([]bool, len(in.Keys))
 		if len(claims) != len(inFlight) {
 			return nil, errFewClaims

@@ -19,7 +19,31 @@ import (
 
 // readAhead holds reads that were announced. They are made with the next read, or with the message that begins a
 // transaction, and each is then returned once to the call that makes it.
-type readAhead struct{ reads []*announcedRead }
+type readAhead struct {
+	reads []*announcedRead
+	locks *announcedLocks // nil: none
+}
+
+// announcedLocks are locks that are taken with the message that begins a transaction.
+type announcedLocks struct {
+	of         driver.SaleLocks
+	statements *builder // They return no rows.
+	taken      bool
+}
+
+// hold reports whether the locks of a sale were taken with the message that began the transaction.
+func (r *readAhead) hold(stock []driver.StockQuery, wallets []driver.WalletRef) bool {
+	return r.locks != nil && r.locks.taken && slices.Equal(r.locks.of.Stock, stock) &&
+		slices.Equal(r.locks.of.Wallets, wallets)
+}
+
+// setMade marks what was announced for the message that begins a transaction, which succeeded.
+func (r *readAhead) setMade() {
+	setMade(r.reads)
+	if r.locks != nil {
+		r.locks.taken = true
+	}
+}
 
 // announcedRead is a read that was announced, identified by its statement.
 type announcedRead struct {
@@ -55,8 +79,9 @@ func (r *readAhead) take(statement *builder) (rows *recordRows, found bool) {
 	return nil, false
 }
 
-// forget removes all reads. What was read is not valid after a write of the same transaction, or after a lock.
-func (r *readAhead) forget() { r.reads = nil }
+// forget removes all that was announced. What was read is not valid after a write of the same transaction, or after a
+// lock.
+func (r *readAhead) forget() { *r = readAhead{} }
 
 // changes reports whether a statement that returns rows also locks or writes them. It forgets the announced reads, and
 // none is joined with it: a part of a statement that waits for a lock sees what was there before the wait.

@@ -264,7 +264,7 @@ func (e *sqliteEngine) snapshot(ctx context.Context) (bun.IConn, func(), error) 
 // processes. So sharing a gate and taking it exclusively are the same. For the same reason no other process has a key
 // in flight meanwhile: it waits, and then returns the original result.
 func (e *sqliteEngine) begin(
-	ctx context.Context, in driver.BeginOptions, _ []*announcedRead,
+	ctx context.Context, in driver.BeginOptions, _ *readAhead,
 ) (*openTx, []bool, error) {
 	conn, release, err := e.beginWrite(ctx)
 	if err != nil {

@@ -148,7 +148,7 @@ func (e *sqliteEngine) writable(ctx context.Context) (bool, error) {
 
 // begin sets a savepoint in the transaction. The transaction was begun IMMEDIATE, so it is the only writer.
 func (e *boundSQLite) begin(
-	ctx context.Context, in driver.BeginOptions, _ []*announcedRead,
+	ctx context.Context, in driver.BeginOptions, _ *readAhead,
 ) (*openTx, []bool, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := e.checkOpen(ctx); err != nil {

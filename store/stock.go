@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -27,7 +28,12 @@ func isOpen(b driver.Batch) bool {
 // statement waited for a batch itself, it would read that batch as of then, but its neighbours as of before.
 
 func (tx *transaction) lockTiersOf(ctx context.Context, tiers set) error {
-	return tx.lock(ctx, keyedRows{table: "ticketing_inventory_tiers i", set: tiers, lock: true})
+	return tx.lock(ctx, tierRows(tiers))
+}
+
+// tierRows are tiers to lock.
+func tierRows(tiers set) keyedRows {
+	return keyedRows{table: "ticketing_inventory_tiers i", set: tiers, lock: true}
 }
 
 // LockBatches locks batches.
@@ -88,7 +94,8 @@ func (tx *transaction) LockStock(
 	return tx.lockedStock(ctx, queries)
 }
 
-// LockSale locks stock, and then wallets. Where one message can do both, the locks come first and then the reads.
+// LockSale locks stock, and then wallets. Where one message can do both, the locks come first and then the reads. If
+// both came with the message that began the transaction, it sends none.
 func (tx *transaction) LockSale(
 	ctx context.Context, queries []driver.StockQuery, wallets []driver.WalletRef,
 ) ([]driver.Batch, []driver.LockedWallet, error) {
@@ -101,11 +108,13 @@ func (tx *transaction) LockSale(
 		locked, err := tx.LockWallets(ctx, wallets)
 		return batches, locked, err
 	}
-	if err := tx.lockStock(ctx, queries); err != nil {
-		return nil, nil, err
-	}
-	if err := tx.lock(ctx, walletRows(wallets)); err != nil {
-		return nil, nil, err
+	if !tx.ahead.hold(queries, wallets) {
+		if err := tx.lockStock(ctx, queries); err != nil {
+			return nil, nil, err
+		}
+		if err := tx.lock(ctx, walletRows(wallets)); err != nil {
+			return nil, nil, err
+		}
 	}
 	tx.Announce(ctx, func(ctx context.Context, _ driver.ReadTx) { _, _ = tx.lockedWallets(ctx, wallets, false) })
 	batches, err := tx.lockedStock(ctx, queries)
@@ -119,13 +128,39 @@ func (tx *transaction) LockSale(
 	return batches, inOrder(wallets, lockedRef, locked), nil
 }
 
+// announceLocks announces the locks of a sale, and the reads that LockSale makes under them, for the message that
+// begins the transaction.
+func (tx *transaction) announceLocks(ctx context.Context, engine engine, locks driver.SaleLocks) {
+	if len(locks.Stock) == 0 || len(locks.Wallets) == 0 || len(locks.Wallets) > maxRows {
+		return
+	}
+	statements := &builder{}
+	for _, rows := range []keyedRows{tierRows(stockTiers(locks.Stock)), walletRows(locks.Wallets)} {
+		table, _, _ := strings.Cut(rows.table, " ")
+		lock := build(engine, "SELECT 1 FROM ?", rows)
+		if silent := engine.appendLock(statements, table, lock); !silent || lock.err != nil {
+			return // LockSale returns the error.
+		}
+	}
+	tx.announceTo(func() {
+		_, _ = tx.lockedStock(ctx, locks.Stock)
+		_, _ = tx.lockedWallets(ctx, locks.Wallets, false)
+	})
+	tx.ahead.locks = &announcedLocks{of: locks, statements: statements}
+}
+
 // lockStock locks the tiers of the queries.
 func (tx *transaction) lockStock(ctx context.Context, queries []driver.StockQuery) error {
+	return tx.lockTiersOf(ctx, stockTiers(queries))
+}
+
+// stockTiers returns the keys of the tiers of the queries.
+func stockTiers(queries []driver.StockQuery) set {
 	tiers := lastChanges(queries, func(q driver.StockQuery) driver.StockQuery {
 		return stockKey(q.CompanyID, q.EventID, q.Tier, 0)
 	})
-	return tx.lockTiersOf(ctx, newSet("company_id, event_id, tier", tiers,
-		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} }))
+	return newSet("company_id, event_id, tier", tiers,
+		func(q driver.StockQuery) []any { return []any{q.CompanyID, q.EventID, q.Tier} })
 }
 
 // lockedStock reads the batches of the queries, whose tiers are locked.

@@ -89,6 +89,15 @@ func (b *builder) append(other *builder) {
 	b.copied = append(b.copied, other.copied...)
 }
 
+// appendParts appends the statements of another builder, each of which has ended.
+func (b *builder) appendParts(other *builder) {
+	text, literals := len(b.text), len(b.literals.ends)
+	b.append(other)
+	for _, p := range other.parts {
+		b.parts = append(b.parts, part{text + p.text, literals + p.literals, p.prepare, p.shards})
+	}
+}
+
 // endPart ends a statement of a message. It names the shards if any are given.
 func (b *builder) endPart(prepare keeping, shards *companyShards) {
 	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), prepare, shards})

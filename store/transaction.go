@@ -236,7 +236,10 @@ func (tx *transaction) openOn(
 	if in.Reads != nil && engine.traits().joinsReads {
 		tx.announceTo(func() { in.Reads(ctx, tx) })
 	}
-	if tx.openTx, inFlight, err = engine.begin(ctx, in, tx.ahead.reads); err == nil {
+	if in.Locks != nil && engine.traits().joinsReads && tx.on == nil {
+		tx.announceLocks(ctx, engine, *in.Locks)
+	}
+	if tx.openTx, inFlight, err = engine.begin(ctx, in, &tx.ahead); err == nil {
 		tx.conn = tx.openTx.conn
 	}
 	return inFlight, err

@@ -296,6 +296,52 @@ func saleLocked(ctx context.Context, s driver.Store) error {
 		if err != nil {
 			return err
 		}
+		if err := saleLockedAhead(ctx, s, driver.SaleLocks{Stock: c.queries, Wallets: c.wallets}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saleLockedAhead checks sales whose locks were announced: with the same locks, with others, and with a lock or a write
+// before them.
+func saleLockedAhead(ctx context.Context, s driver.Store, locks driver.SaleLocks) error {
+	other := driver.SaleLocks{
+		Stock: []driver.StockQuery{stockQuery(eventA, "a", 100, 1)}, Wallets: driver.WalletRefs(companyA),
+	}
+	for _, announced := range []driver.SaleLocks{locks, other} {
+		for _, before := range []func(ctx context.Context, tx driver.Tx) error{
+			func(context.Context, driver.Tx) error { return nil },
+			func(ctx context.Context, tx driver.Tx) error {
+				_, err := tx.LockWallets(ctx, driver.WalletRefs(companyB))
+				return err
+			},
+			func(ctx context.Context, tx driver.Tx) error { return tx.UpdateWallets(ctx, nil) },
+		} {
+			in := driver.BeginOptions{Shared: []uuid.UUID{companyA, companyB}, Locks: &announced}
+			err := enter(ctx, s, in, func(ctx context.Context, tx driver.Tx) error {
+				locker, ok := tx.(driver.SaleLocker)
+				if !ok {
+					return nil
+				}
+				if err := before(ctx, tx); err != nil {
+					return err
+				}
+				batches, locked, err := locker.LockSale(ctx, locks.Stock, locks.Wallets)
+				if err != nil {
+					return err
+				}
+				sameBatches, err := tx.LockStock(ctx, locks.Stock)
+				if err != nil {
+					return err
+				}
+				sameWallets, err := tx.LockWallets(ctx, locks.Wallets)
+				return errors.Join(want("stock", sameBatches).from(batches, nil), want("wallets", sameWallets).from(locked, err))
+			})
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
