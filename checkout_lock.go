@@ -130,7 +130,7 @@ func lockSale(
 
 // saleLocks returns what lock locks for a checkout that is not refused before, for the message that begins the
 // transaction. That saves a message, and holds the locks during the reads and checks before. So it returns nil if
-// another process sells for the company. It also does for a group, whose other calls may have to be refused.
+// another process sells for the company. It also returns nil for a group, whose other calls may have to be refused.
 func (s *Service) saleLocks(calls []*checkoutCall) *driver.SaleLocks {
 	if len(calls) > 1 || !s.sales.isAlone(calls[0].ref.CompanyID) {
 		return nil

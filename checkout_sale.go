@@ -104,11 +104,11 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 			}
 		}
 	}
-	s.sales.note(before, state.sequences())
 	// With nothing sold the transaction is rolled back, see operation.decide.
 	if len(state.orders) == 0 {
 		return nil
 	}
+	s.sales.note(before, state.sequences())
 	return state.write(ctx, tx)
 }
 

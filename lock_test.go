@@ -76,9 +76,9 @@ func holdGate(t *testing.T, dsn string, company uuid.UUID) (release func()) {
 	}
 }
 
-// TestRefusalsWaitForNoHeldLock checks that a checkout which has to be refused, or was made before, is answered while
+// TestRefusalsDespiteHeldLock checks that a checkout which has to be refused, or was made before, is answered while
 // the wallets of its company are locked for long, although a checkout alone locks them with its first message.
-func TestRefusalsWaitForNoHeldLock(t *testing.T) {
+func TestRefusalsDespiteHeldLock(t *testing.T) {
 	t.Parallel()
 	pgtest.NeedSingle(t)
 	is := is.New(t)

@@ -33,8 +33,8 @@ func (r *recentVersions) note(companyID uuid.UUID, version int64) {
 	}
 }
 
-// aloneFor is how many transactions with sales of a company in a row have to follow one another in this process before
-// it counts as the only one that sells for the company.
+// aloneFor is how many transactions with sales of a company have to follow one another in this process, with no other
+// movement between, before it counts as the only one that sells for the company.
 const aloneFor = 8
 
 // recentSales are where the FLOAT wallets of companies were after the last sales of this process. They decide only with
@@ -44,7 +44,7 @@ type recentSales struct{ recent[uuid.UUID, lastSale] }
 // lastSale is where a wallet was after the last transaction with sales of its company.
 type lastSale struct {
 	sequence int64
-	alone    int // transactions since another one moved the wallet
+	alone    int // transactions before it that followed one another here, up to aloneFor
 }
 
 // note remembers a transaction, by the sequences of the wallets before and after it.
@@ -59,7 +59,7 @@ func (r *recentSales) note(before, after map[uuid.UUID]int64) {
 	}
 }
 
-// isAlone reports whether no other process is known to sell for a company.
+// isAlone reports whether the last transactions with sales of a company followed one another in this process.
 func (r *recentSales) isAlone(companyID uuid.UUID) bool {
 	last, _ := r.get(companyID)
 	return last.alone >= aloneFor

@@ -175,8 +175,9 @@ type BeginOptions struct {
 	// Reads announces the reads that fn makes first, as [Announcer] does. A store may make them in the message that begins
 	// the transaction, after the locks and claims were granted, or ignore them. nil announces none.
 	Reads func(ctx context.Context, tx Tx)
-	// Locks announces what fn locks first with [SaleLocker]. A store may lock it in the message that begins the
-	// transaction, after the gates and claims and before the reads, or ignore it. If fn then locks something else, or
+	// Locks announces what fn locks first with [SaleLocker], with the same arguments in the same order. A store may lock
+	// it in the message that begins the transaction, after the gates and the claims and before the reads, or ignore it. It
+	// locks nothing of it, and waits for nothing, if no claim of Keys was granted. If fn then locks something else, or
 	// nothing, the update holds these locks, too. nil announces none.
 	Locks *SaleLocks
 }

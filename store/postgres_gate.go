@@ -230,7 +230,7 @@ func (e *postgresEngine) askJoined(
 		if err != nil {
 			return nil, err
 		}
-		ahead.setMade()
+		ahead.setMade(strings.Contains(claims, "t"))
 		inFlight := make([]bool, len(in.Keys))
 		if len(claims) != len(inFlight) {
 			return nil, errFewClaims

@@ -26,22 +26,23 @@ type readAhead struct {
 
 // announcedLocks are locks that are taken with the message that begins a transaction.
 type announcedLocks struct {
-	of         driver.SaleLocks
+	sale       driver.SaleLocks
 	statements *builder // They return no rows.
 	taken      bool
 }
 
-// hold reports whether the locks of a sale were taken with the message that began the transaction.
-func (r *readAhead) hold(stock []driver.StockQuery, wallets []driver.WalletRef) bool {
-	return r.locks != nil && r.locks.taken && slices.Equal(r.locks.of.Stock, stock) &&
-		slices.Equal(r.locks.of.Wallets, wallets)
+// holds reports whether the locks of a sale were taken with the message that began the transaction.
+func (r *readAhead) holds(stock []driver.StockQuery, wallets []driver.WalletRef) bool {
+	return r.locks != nil && r.locks.taken && slices.Equal(r.locks.sale.Stock, stock) &&
+		slices.Equal(r.locks.sale.Wallets, wallets)
 }
 
-// setMade marks what was announced for the message that begins a transaction, which succeeded.
-func (r *readAhead) setMade() {
+// setMade marks what was announced for the message that begins a transaction, which succeeded. Its locks were taken if
+// one of its claims was granted.
+func (r *readAhead) setMade(claimed bool) {
 	setMade(r.reads)
 	if r.locks != nil {
-		r.locks.taken = true
+		r.locks.taken = claimed
 	}
 }
 

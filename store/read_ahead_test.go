@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/floatgate/ticketing"
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/store"
 )
@@ -131,4 +134,83 @@ func TestMessages(t *testing.T) {
 		return err
 	}))
 	is.Equal(sent, []string{"ListOrders"})
+}
+
+// TestAnnouncedLocks checks that the locks of a sale which came with the message that began its transaction exclude
+// other transactions, that what is read under them is what was committed before they were granted, and that a call in
+// flight elsewhere waits for none of them.
+func TestAnnouncedLocks(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedSingle(t)
+	is := is.New(t)
+	dsn := testdb.DSN(t)
+	var sent []string
+	first := testdb.Open(t, dsn, nil)
+	other := testdb.Open(t, dsn, &store.Config{OnStatement: func(_ context.Context, statement store.Statement) {
+		sent = append(sent, statement.Name)
+	}})
+	furnish(t, first, newBatch(1, 0))
+	locks := driver.SaleLocks{
+		Stock: []driver.StockQuery{{
+			CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 500, Quantity: 1,
+		}},
+		Wallets: driver.WalletRefs(company),
+	}
+	begin := func(key string, patience time.Duration) driver.BeginOptions {
+		return driver.BeginOptions{
+			Shared: []uuid.UUID{company}, Locks: &locks, LockTimeout: patience,
+			Keys: []driver.IdempotencyKey{{CompanyID: company, Operation: "checkouts.create", Key: key}},
+		}
+	}
+	// sell sells one admission of the batch, and returns how many were sold before.
+	sell := func(ctx context.Context, tx driver.Tx) (before int64, err error) {
+		batches, wallets, err := tx.(driver.SaleLocker).LockSale(ctx, locks.Stock, locks.Wallets)
+		if err != nil {
+			return 0, err
+		}
+		before = batches[0].Sold
+		batches[0].Sold++
+		wallets[0].Balance += 5
+		if int64(wallets[0].Balance) != 5*batches[0].Sold {
+			return 0, fmt.Errorf("a balance of %d after %d sales", wallets[0].Balance, batches[0].Sold)
+		}
+		return before, errors.Join(tx.UpdateBatches(ctx, batches), tx.UpdateWallets(ctx, []driver.Wallet{wallets[0].Wallet}))
+	}
+	const little = 50 * time.Millisecond
+	waited := make(chan error, 1)
+	var before int64
+	ctx := t.Context()
+	is.NoErr(first.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+		inFlight, err := tx.Begin(ctx, begin("first", 0))
+		is.NoErr(err)
+		is.Equal(inFlight, []bool{false})
+		// They are held although LockSale was not called yet.
+		err = other.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Begin(ctx, begin("other", little))
+			return err
+		})
+		is.True(errors.Is(err, driver.ErrBusy))
+		// The same key waits for no lock.
+		is.NoErr(other.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+			inFlight, err := tx.Begin(ctx, begin("first", little))
+			is.Equal(inFlight, []bool{true})
+			return err
+		}))
+		sent = nil
+		go func() {
+			waited <- other.Update(ctx, func(ctx context.Context, tx driver.Tx) (err error) {
+				if _, err = tx.Begin(ctx, begin("other", 0)); err == nil {
+					before, err = sell(ctx, tx)
+				}
+				return err
+			})
+		}()
+		until(t, first.Pool(), `SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		_, err = sell(ctx, tx)
+		return err
+	}))
+	is.NoErr(<-waited)
+	is.Equal(before, int64(1))
+	is.Equal(sent, []string{"begin", "commit"})
 }

@@ -108,7 +108,7 @@ func (tx *transaction) LockSale(
 		locked, err := tx.LockWallets(ctx, wallets)
 		return batches, locked, err
 	}
-	if !tx.ahead.hold(queries, wallets) {
+	if !tx.ahead.holds(queries, wallets) {
 		if err := tx.lockStock(ctx, queries); err != nil {
 			return nil, nil, err
 		}
@@ -130,7 +130,7 @@ func (tx *transaction) LockSale(
 
 // announceLocks announces the locks of a sale, and the reads that LockSale makes under them, for the message that
 // begins the transaction.
-func (tx *transaction) announceLocks(ctx context.Context, engine engine, locks driver.SaleLocks) {
+func (tx *transaction) announceLocks(ctx context.Context, engine *postgresEngine, locks driver.SaleLocks) {
 	if len(locks.Stock) == 0 || len(locks.Wallets) == 0 || len(locks.Wallets) > maxRows {
 		return
 	}
@@ -138,15 +138,15 @@ func (tx *transaction) announceLocks(ctx context.Context, engine engine, locks d
 	for _, rows := range []keyedRows{tierRows(stockTiers(locks.Stock)), walletRows(locks.Wallets)} {
 		table, _, _ := strings.Cut(rows.table, " ")
 		lock := build(engine, "SELECT 1 FROM ?", rows)
-		if silent := engine.appendLock(statements, table, lock); !silent || lock.err != nil {
-			return // LockSale returns the error.
+		if lock.err != nil || !engine.appendClaimedLock(statements, table, lock) {
+			return // LockSale locks, or returns the error.
 		}
 	}
 	tx.announceTo(func() {
 		_, _ = tx.lockedStock(ctx, locks.Stock)
 		_, _ = tx.lockedWallets(ctx, locks.Wallets, false)
 	})
-	tx.ahead.locks = &announcedLocks{of: locks, statements: statements}
+	tx.ahead.locks = &announcedLocks{sale: locks, statements: statements}
 }
 
 // lockStock locks the tiers of the queries.

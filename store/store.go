@@ -46,7 +46,7 @@
 //
 // Where its TCP connections end at a server on Linux that has no cluster, a pool of its own writes the rows that are
 // only added, such as those of a group of sales, by COPY, and else by INSERT. It decides that when it opens. The rows
-// of one sale go by INSERT.
+// of one sale of up to two admissions go by INSERT.
 //
 // After a lost connection the store connects again, and what was not committed runs again: a store need not be reopened
 // after a restart or a failover. An Update whose COMMIT got no answer runs again under its claims and finds out whether

@@ -236,8 +236,8 @@ func (tx *transaction) openOn(
 	if in.Reads != nil && engine.traits().joinsReads {
 		tx.announceTo(func() { in.Reads(ctx, tx) })
 	}
-	if in.Locks != nil && engine.traits().joinsReads && tx.on == nil {
-		tx.announceLocks(ctx, engine, *in.Locks)
+	if e, ok := engine.(*postgresEngine); ok && in.Locks != nil && len(in.Keys) > 0 {
+		tx.announceLocks(ctx, e, *in.Locks)
 	}
 	if tx.openTx, inFlight, err = engine.begin(ctx, in, &tx.ahead); err == nil {
 		tx.conn = tx.openTx.conn

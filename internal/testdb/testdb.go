@@ -51,8 +51,8 @@ func Stores() []Store {
 // many tests at a time.
 const connections = 8
 
-// patience is the BusyTimeout of a store that a test opens without a config. Between busy processors a call may wait for
-// longer than the default of 5 s, for calls with which it has no conflict. It is less than a statement may take.
+// patience is the BusyTimeout of a store that a test opens without a config. Between busy processors a call may wait
+// for longer than the default of 5 s, for calls with which it has no conflict. It is less than a statement may take.
 const patience = 7 * time.Second
 
 // SQLite opens a store on a new file.

@@ -316,9 +316,19 @@ func saleLockedAhead(ctx context.Context, s driver.Store, locks driver.SaleLocks
 				_, err := tx.LockWallets(ctx, driver.WalletRefs(companyB))
 				return err
 			},
-			func(ctx context.Context, tx driver.Tx) error { return tx.UpdateWallets(ctx, nil) },
+			func(ctx context.Context, tx driver.Tx) error {
+				batches, err := tx.LockStock(ctx, other.Stock)
+				if err != nil {
+					return err
+				}
+				batches[0].Quantity++
+				return tx.UpdateBatches(ctx, batches[:1])
+			},
 		} {
-			in := driver.BeginOptions{Shared: []uuid.UUID{companyA, companyB}, Locks: &announced}
+			in := driver.BeginOptions{
+				Shared: []uuid.UUID{companyA, companyB}, Locks: &announced,
+				Keys: []driver.IdempotencyKey{{CompanyID: companyA, Operation: "checkouts.create", Key: "sale"}},
+			}
 			err := enter(ctx, s, in, func(ctx context.Context, tx driver.Tx) error {
 				locker, ok := tx.(driver.SaleLocker)
 				if !ok {
