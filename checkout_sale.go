@@ -83,7 +83,7 @@ func (s *Service) sell(ctx context.Context, tx driver.Tx, at time.Time, calls []
 		return err
 	}
 	s.rememberBrandings(calls)
-	// Only calls that can still succeed may lock stock and wallets.
+	// Only calls that can still succeed lock stock and wallets here. A call alone may hold them already: see saleLocks.
 	calls = openCalls(calls)
 	if len(calls) == 0 {
 		return nil
