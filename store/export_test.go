@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -553,6 +554,11 @@ func CopyEveryKind(ctx context.Context, tx driver.Tx, table string, records []Ev
 	return of.copy(ctx, of.store.engine.(*postgresEngine), "Copy", table, everyKind(records))
 }
 
+// PutEveryKind adds records to the pending writes of a transaction, as an INSERT that is kept prepared.
+func PutEveryKind(ctx context.Context, tx driver.Tx, table string, records []EveryKind) error {
+	return tx.(*transaction).put(ctx, "Put", table, everyKind(records), "")
+}
+
 // Copies reports whether rows are written by COPY now.
 func Copies(s *Store) bool { return s.engine.(*postgresEngine).copies() }
 
@@ -576,10 +582,32 @@ func Pause(s *Store) { s.engine.(*postgresEngine).preparing.stop() }
 // ReadResponses reads responses to a message with rows, and returns the SQLSTATE of an error that they report, and
 // whether the connection can be used after them.
 func ReadResponses(responses []byte) (state string, usable bool, err error) {
+	_, state, usable, err = readResponses(responses, answers{})
+	return state, usable, err
+}
+
+// ReadBoundRows reads responses to a message of some statements, of which the last has joined reads, and returns the
+// rows of these, and whether the connection can be used after them.
+func ReadBoundRows(responses []byte, statements int) (rows [][]any, usable bool, err error) {
+	found, _, usable, err := readResponses(responses, answers{statements: statements, joined: true})
+	for of := (&boundRows{found}); err == nil; {
+		row := make([]sqldriver.Value, len(of.Columns()))
+		if err = of.Next(row); err == nil {
+			rows = append(rows, []any{row[0], row[1]})
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return rows, usable, err
+}
+
+func readResponses(responses []byte, expected answers) (rows [][]byte, state string, usable bool, err error) {
 	conn := &closable{}
-	err = (&preparingConn{pgConn: conn, responses: bufio.NewReader(bytes.NewReader(responses))}).readResponses()
+	c := &preparingConn{pgConn: conn, responses: bufio.NewReader(bytes.NewReader(responses))}
+	rows, err = c.readResponses(expected)
 	state, _, _, _, _ = stateOf(err)
-	return state, !conn.closed, err
+	return rows, state, !conn.closed, err
 }
 
 // closable is a connection without a network.

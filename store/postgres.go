@@ -396,7 +396,7 @@ func (e *postgresEngine) queryPool(ctx context.Context, statement *builder, scan
 	if statement.oneConnection {
 		// Citus keeps one connection to a node, and reads the definition of each shard again on every other one.
 		const one = "SET LOCAL citus.max_adaptive_executor_pool_size TO 1; "
-		settings.full, settings.brief = settings.full+one, settings.brief+one
+		settings.full += one
 	}
 	sent, text := e.messageAfter(ctx, settings, statement)
 	for tries := e.db.Stats().OpenConnections; ; tries-- {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -38,8 +37,8 @@ const (
 	copyHeader = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 	// copyTrailer ends the rows: a number of fields that no row has.
 	copyTrailer = "\xff\xff"
-	// maxResponse is the largest error of a server that is read.
-	maxResponse = 1 << 20
+	// maxResponse is the largest error of a server that is read, and maxRow the largest row of joined reads.
+	maxResponse, maxRow = 1 << 20, 1 << 30
 )
 
 // reachesServer reports whether the TCP connections of the store end at the server, and not at a pooler or a proxy, and
@@ -126,9 +125,7 @@ func endMessage(b []byte, start int) {
 
 // sendRows sends a message and the rows of its COPY statements, and reads the responses. It returns the templates that
 // the message prepares, too. The driver has CopyFrom for a COPY that is alone in its message, and waits for the server
-// to ask for the rows. sendRows uses the network connection while the driver does not. After a ReadyForQuery the driver
-// may have read no more than a notice, or the reason why the server ended the connection. sendRows leaves nothing
-// unread.
+// to ask for the rows.
 func (c *preparingConn) sendRows(ctx context.Context, m *message) (fresh []string, err error) {
 	const start = 1
 	b := make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare)
@@ -137,90 +134,45 @@ func (c *preparingConn) sendRows(ctx context.Context, m *message) (fresh []strin
 	endMessage(b, start)
 	b = append(b, m.statement.copied...)
 
-	conn := c.network()
-	deadline := time.Now().Add(readTimeout)
-	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-		deadline = at
-	}
-	// A server that waits for a lock reads no rows, so the time to write is that to read. What it sends before it has read
-	// them is short.
-	if err = conn.SetDeadline(deadline); err == nil {
-		_, err = conn.Write(b)
-	}
-	if err != nil {
-		_ = c.Close()
-		return fresh, err
-	}
-	return fresh, c.checkRefusal(ctx, c.readResponses())
+	_, err = c.exchange(ctx, b, answers{})
+	return fresh, c.checkRefusal(ctx, err)
 }
 
 // network returns the network connection, or the TLS connection in it.
 func (c *preparingConn) network() net.Conn { return c.pgConn.(*pgdriver.Conn).Conn() }
 
-// readResponses reads the responses to a message, up to the last, and returns the error of the message. It closes the
-// connection if that cannot be used any more.
-func (c *preparingConn) readResponses() error {
-	if c.responses == nil {
-		c.responses = bufio.NewReader(c.network())
-	}
-	var refused *serverError
-	for ended := false; !ended || c.responses.Buffered() > 0; {
-		kind, reported, err := c.readResponse()
-		if err == nil && kind == 'Z' && ended {
-			err = errResponse
-		}
-		if err != nil {
-			_ = c.Close()
-			switch {
-			case refused != nil:
-				return refused
-			case ended && !errors.Is(err, errResponse):
-				return nil // The message was done.
-			}
-			return err
-		}
-		if reported != nil && isFatal(reported) {
-			_ = c.Close()
-		}
-		if refused == nil && !ended {
-			refused = reported
-		}
-		ended = ended || kind == 'Z'
-	}
-	if refused != nil {
-		return refused
-	}
-	return nil
-}
-
-// readResponse reads one response, and returns the error that it reports.
-func (c *preparingConn) readResponse() (kind byte, reported *serverError, err error) {
+// readResponse reads one response, and returns its body if that is a row to keep, and the error that it reports.
+func (c *preparingConn) readResponse(keeps bool) (kind byte, row []byte, reported *serverError, err error) {
 	var header [5]byte
 	if _, err := io.ReadFull(c.responses, header[:]); err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	kind = header[0]
 	size := int(binary.BigEndian.Uint32(header[1:])) - (len(header) - 1)
 	switch {
-	case size < 0:
-		return 0, nil, errResponse
+	case size < 0 || keeps && size > maxRow:
+		return 0, nil, nil, errResponse
+	case kind == 'D' && keeps:
+		row = make([]byte, size)
+		_, err = io.ReadFull(c.responses, row)
+		return kind, row, nil, err
 	case kind == 'E' && size <= maxResponse:
 		reported, err = readServerError(c.responses, size)
 		if err == nil && reported.Field('C') == "" {
 			err = errResponse
 		}
-		return kind, reported, err
-	// The end of the message, with the state of the transaction; what statements return (T, D, C, I), what a server
-	// reports at any time (N, S, A), and that it asks for rows.
-	case kind == 'Z' && size == 1, strings.IndexByte("TDCINSAG", kind) >= 0:
+		return kind, nil, reported, err
+	// The end of the message, with the state of the transaction; what statements return (T, D, C, I), that one was parsed
+	// or has its values (1, 2), what a server reports at any time (N, S, A), and that it asks for rows.
+	case kind == 'Z' && size == 1, strings.IndexByte("TDCI12NSAG", kind) >= 0:
 		_, err = c.responses.Discard(size)
-		return kind, nil, err
+		return kind, nil, nil, err
 	}
-	return 0, nil, errResponse
+	return 0, nil, nil, errResponse
 }
 
 // errResponse is the error of a server that does not follow the protocol. The connection counts as lost.
-var errResponse = fmt.Errorf("an unexpected response of the server to rows: %w", io.ErrUnexpectedEOF)
+var errResponse = fmt.Errorf("an unexpected response of the server: %w", io.ErrUnexpectedEOF)
 
 // checkRefusal returns the error of a message with rows. If the server may take them by INSERT, that is how they are
 // written for a while.

@@ -113,12 +113,12 @@ func (e *postgresEngine) tryBegin(
 	// operator made read-only should stay so.
 	begin := e.settings("BEGIN ISOLATION LEVEL READ COMMITTED; ", e.statement, slice)
 	if e.copiesRows {
-		begin.full += probeSettings(e.idle) + lossSettings(e.idle)
-		begin.brief += lossSettings(e.idle)
+		begin.full += probeSettings(e.idle) + lossSettings(e.idle).local()
+		begin.brief = append(begin.brief, lossSettings(e.idle))
 	}
 	var after string
 	if slice != patience {
-		after = strings.TrimSuffix(e.onNodes(lockLimit(patience)), "; ")
+		after = strings.TrimSuffix(e.onNodes(lockLimit(patience).local()), "; ")
 	}
 	var ask func(conn bun.IConn) (inFlight []bool, err error)
 	if e.claimsOnNodes() {
@@ -412,7 +412,7 @@ func (e *postgresEngine) beginMigration(ctx context.Context) (bun.Conn, func(), 
 		message += clusterSettings
 	}
 	// All later queries on a table would wait in the queue after a schema change that waits for that table.
-	message += strings.TrimSuffix(e.onNodes(lockLimit(e.patience)), "; ")
+	message += strings.TrimSuffix(e.onNodes(lockLimit(e.patience).local()), "; ")
 	conn, err := e.start(ctx, message, e.patience)
 	if err != nil {
 		return bun.Conn{}, nil, err

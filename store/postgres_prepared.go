@@ -120,11 +120,14 @@ type messageKey struct{}
 
 // message is what a connection sends in place of the text that it is given.
 type message struct {
-	kept      string // settings that the session is to keep, which a message before it makes once
-	before    string // is sent first
+	kept      string  // settings that the session is to keep, which a message before it makes once
+	before    string  // is sent first
+	opening   opening // is before, in a session that keeps settings
 	statement *builder
 	// unprepared is set if the statements are sent with their literals.
 	unprepared bool
+	// direct is set if the connection ends at the server, and the message may be one of the extended protocol.
+	direct bool
 }
 
 // notRendered is the text of a message until a connection replaces it. PostgreSQL would refuse it.
@@ -140,9 +143,9 @@ func (e *postgresEngine) messageAfter(
 ) (context.Context, string) {
 	if e.preparing != nil && (statement.template || len(statement.copied) > 0) {
 		allowed := e.preparing.allowed()
-		m := &message{before: before.full, statement: statement, unprepared: !allowed}
+		m := &message{before: before.full, statement: statement, unprepared: !allowed, direct: e.kept != ""}
 		if allowed && e.kept != "" && before.full != "" && len(statement.copied) == 0 {
-			m.kept, m.before = e.kept, before.brief
+			m.kept, m.before, m.opening = e.kept, before.text(), before
 		}
 		if allowed || len(statement.copied) > 0 {
 			return context.WithValue(ctx, messageKey{}, m), notRendered
@@ -160,22 +163,31 @@ func messageOf(ctx context.Context, text string) *message {
 	return m
 }
 
-// render returns the text of a message, and the templates that it prepares. It first makes the settings that the
-// session is to keep, in a message of their own: in one that begins a transaction, ROLLBACK would take them back.
+// render returns the text of a message, and the templates that it prepares.
 func (c *preparingConn) render(ctx context.Context, text string) (rendered string, fresh []string, err error) {
 	m := messageOf(ctx, text)
 	if m == nil {
 		return text, nil, nil
 	}
 	c.forget()
-	if m.kept != c.kept && m.kept != "" {
-		if _, err := c.pgConn.ExecContext(ctx, m.kept, nil); err != nil {
-			return "", nil, err
-		}
-		c.kept = m.kept
+	if err := c.keep(ctx, m); err != nil {
+		return "", nil, err
 	}
 	buffer, fresh := c.appendMessage(make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare), m)
 	return string(buffer), fresh, nil
+}
+
+// keep makes the settings that the session is to keep, in a message of their own: in one that begins a transaction,
+// ROLLBACK would take them back.
+func (c *preparingConn) keep(ctx context.Context, m *message) error {
+	if m.kept == c.kept || m.kept == "" {
+		return nil
+	}
+	_, err := c.pgConn.ExecContext(ctx, m.kept, nil)
+	if err == nil {
+		c.kept = m.kept
+	}
+	return err
 }
 
 // forget forgets what the session may have lost.
@@ -202,18 +214,28 @@ func (c *preparingConn) appendMessage(to []byte, m *message) (text []byte, fresh
 		if known || room <= 0 || !hot && room <= reservedStatements {
 			return name, false
 		}
-		c.number++
-		name = c.prefix + strconv.Itoa(c.number)
-		c.names[string(template)] = name
+		name = c.newName(template)
 		fresh = append(fresh, string(template))
 		return name, true
 	}), fresh
+}
+
+// newName returns the name of a statement that is prepared now.
+func (c *preparingConn) newName(template []byte) string {
+	c.number++
+	name := c.prefix + strconv.Itoa(c.number)
+	c.names[string(template)] = name
+	return name
 }
 
 // QueryContext sends a message that returns rows.
 func (c *preparingConn) QueryContext(
 	ctx context.Context, text string, args []sqldriver.NamedValue,
 ) (sqldriver.Rows, error) {
+	if m := messageOf(ctx, text); m != nil && m.statement.joined && c.canBind(m) {
+		rows, fresh, err := c.sendBound(ctx, m)
+		return rows, c.checked(err, fresh)
+	}
 	text, fresh, err := c.render(ctx, text)
 	if err != nil {
 		return nil, err
@@ -226,7 +248,12 @@ func (c *preparingConn) QueryContext(
 func (c *preparingConn) ExecContext(
 	ctx context.Context, text string, args []sqldriver.NamedValue,
 ) (sqldriver.Result, error) {
-	if m := messageOf(ctx, text); m != nil && len(m.statement.copied) > 0 {
+	m := messageOf(ctx, text)
+	switch {
+	case m != nil && c.canBind(m):
+		_, fresh, err := c.sendBound(ctx, m)
+		return sqldriver.RowsAffected(0), c.checked(err, fresh)
+	case m != nil && len(m.statement.copied) > 0:
 		fresh, err := c.sendRows(ctx, m)
 		return sqldriver.RowsAffected(0), c.checked(err, fresh)
 	}

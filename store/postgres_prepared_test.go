@@ -61,9 +61,10 @@ func TestStatementsStayPrepared(t *testing.T) {
 	is := is.New(t)
 	s, pool := openOnOneConnection(t)
 	sell(t, s, 1)
+	sell(t, s, 2) // Its messages may be of the extended protocol, whose beginning, COPY and COMMIT are prepared, too.
 	first := prepared(t, pool)
 	is.True(first >= 12)
-	for order := 2; order < 8; order++ {
+	for order := 3; order < 8; order++ {
 		sell(t, s, order)
 	}
 	is.Equal(prepared(t, pool), first)
@@ -92,9 +93,12 @@ func TestPreparedStatementsAreLost(t *testing.T) {
 				_, err := pool.ExecContext(t.Context(), statement)
 				is.NoErr(err)
 				next(t, s)
+				// The message that failed may have prepared its beginning, which is never used again.
+				left := prepared(t, pool)
+				is.True(left <= 2)
 				sell(t, s, 3)
 				is.Equal(len(lines(t, s, 3)), several)
-				is.Equal(prepared(t, pool), 0)
+				is.Equal(prepared(t, pool), left)
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,17 +23,39 @@ const (
 
 // opening is what a message begins with: BEGIN, or nothing, and the settings. They are local to the transaction: a
 // pooler would pass settings of the session to other clients, or lose them. In a session that keeps settings, see
-// keepSettings, the message begins with brief in place of full.
-type opening struct{ full, brief string }
+// keepSettings, the message begins with begin and brief in place of full.
+type opening struct {
+	full, begin string
+	brief       []setting
+}
+
+// setting is a setting of PostgreSQL.
+type setting struct{ name, value string }
+
+// local returns the statement that makes the setting in a transaction.
+func (s setting) local() string { return "SET LOCAL " + s.name + " TO " + s.value + "; " }
+
+// text returns what a message begins with in a session that keeps settings.
+func (o opening) text() string {
+	text := o.begin
+	for _, s := range o.brief {
+		text += s.local()
+	}
+	return text
+}
 
 // settings are sent first in a message outside of a transaction of the store's own, or after BEGIN.
 func (e *postgresEngine) settings(begin string, statement, lock time.Duration) opening {
-	o := opening{begin + e.searchPath() + e.onNodes(e.limits(statement, lock)), begin + e.searchPath()}
+	o := opening{full: begin + e.searchPath() + e.onNodes(e.limits(statement, lock)), begin: begin}
+	if e.schema != "" {
+		o.brief = append(o.brief, setting{"search_path", quoted(e.schema)})
+	}
 	if statement != e.keptLimit {
-		o.brief += statementLimit(statement)
+		o.brief = append(o.brief, statementLimit(statement))
 	}
 	if lock > 0 {
-		o.brief += joinByIndex + lockLimit(lock)
+		o.brief = append(o.brief, setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"},
+			setting{"enable_memoize", "off"}, lockLimit(lock))
 	}
 	return o
 }
@@ -64,22 +87,24 @@ func (e *postgresEngine) searchPath() string {
 
 func (e *postgresEngine) limits(statement, lock time.Duration) string {
 	var text strings.Builder
-	text.WriteString(statementLimit(statement))
+	text.WriteString(statementLimit(statement).local())
 	if e.traits().prepares {
 		text.WriteString("SET LOCAL plan_cache_mode TO force_generic_plan; ")
 	}
 	if lock > 0 {
-		text.WriteString(byIndex + lockLimit(lock) + e.idleLimit())
+		text.WriteString(byIndex + lockLimit(lock).local() + e.idleLimit())
 	}
 	return text.String()
 }
 
-func statementLimit(limit time.Duration) string {
-	return fmt.Sprintf("SET LOCAL statement_timeout TO %d; ", limit.Milliseconds())
+func statementLimit(limit time.Duration) setting { return milliseconds("statement_timeout", limit) }
+
+func lockLimit(limit time.Duration) setting {
+	return milliseconds("lock_timeout", max(limit, time.Millisecond))
 }
 
-func lockLimit(limit time.Duration) string {
-	return fmt.Sprintf("SET LOCAL lock_timeout TO %d; ", max(limit.Milliseconds(), 1))
+func milliseconds(name string, limit time.Duration) setting {
+	return setting{name, strconv.FormatInt(limit.Milliseconds(), 10)}
 }
 
 func (e *postgresEngine) idleLimit() string {
@@ -108,6 +133,4 @@ func probeSettings(limit time.Duration) string {
 
 // lossSettings are for a transaction that may copy rows. They would also end the connection of a reader that does not
 // take its rows for that long.
-func lossSettings(limit time.Duration) string {
-	return fmt.Sprintf("SET LOCAL tcp_user_timeout TO %d; ", limit.Milliseconds())
-}
+func lossSettings(limit time.Duration) setting { return milliseconds("tcp_user_timeout", limit) }

@@ -133,6 +133,7 @@ func joinReads(
 		to.add(") AS t")
 		to.prepare = max(to.prepare, read.statement.prepare)
 	}
+	to.joined = true
 	return to, func(rows rowSet) (extra string, err error) {
 		for rows.Next() {
 			var part int

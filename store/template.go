@@ -35,9 +35,9 @@ type literals struct {
 
 // part is one statement of a message, from the end of the part before it.
 type part struct {
-	text, literals int // its end in the text, and in the ends of the literals
-	prepare        keeping
-	shards         *companyShards // the statement names these
+	text, literals, copied int // its end in the text, in the ends of the literals, and in the rows of COPY
+	prepare                keeping
+	shards                 *companyShards // the statement names these
 }
 
 // keeping is whether a connection keeps a statement prepared.
@@ -87,20 +87,30 @@ func (b *builder) append(other *builder) {
 	b.literals.text = append(b.literals.text, other.literals.text...)
 	b.text = append(b.text, other.text...)
 	b.copied = append(b.copied, other.copied...)
+	b.joined = b.joined || other.joined
 }
 
 // appendParts appends the statements of another builder, each of which has ended.
 func (b *builder) appendParts(other *builder) {
-	text, literals := len(b.text), len(b.literals.ends)
+	text, literals, copied := len(b.text), len(b.literals.ends), len(b.copied)
 	b.append(other)
 	for _, p := range other.parts {
-		b.parts = append(b.parts, part{text + p.text, literals + p.literals, p.prepare, p.shards})
+		p.text, p.literals, p.copied = text+p.text, literals+p.literals, copied+p.copied
+		b.parts = append(b.parts, p)
 	}
 }
 
 // endPart ends a statement of a message. It names the shards if any are given.
 func (b *builder) endPart(prepare keeping, shards *companyShards) {
-	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), prepare, shards})
+	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), len(b.copied), prepare, shards})
+}
+
+// statements returns the statements of the message: all that have ended, or the only one.
+func (b *builder) statements() []part {
+	if b.parts == nil {
+		return []part{{len(b.text), len(b.literals.ends), len(b.copied), b.prepare, b.shards}}
+	}
+	return b.parts
 }
 
 // kept returns whether a connection keeps the statement prepared. One with its values in the text is never kept.
@@ -118,12 +128,8 @@ func (b *builder) size() int { return len(b.text) + len(b.literals.text) + len(b
 // template, and with whether it is kept always. name returns the name of the prepared statement, or "" for a statement
 // that is sent with its literals. If fresh is true, the message prepares the statement first.
 func (b *builder) appendMessage(to []byte, name func(template []byte, hot bool) (name string, fresh bool)) []byte {
-	parts := b.parts
-	if parts == nil {
-		parts = []part{{len(b.text), len(b.literals.ends), b.prepare, b.shards}}
-	}
 	var from part
-	for i, one := range parts {
+	for i, one := range b.statements() {
 		if i > 0 {
 			to = append(to, ";\n"...)
 		}
