@@ -240,7 +240,7 @@ func isNetwork(err error) bool {
 }
 
 // fielded is an error of PostgreSQL with the fields of the message in which it came: a pgdriver.Error, or the
-// serverError of a COPY.
+// serverError of a message that a connection sends itself.
 type fielded interface {
 	error
 	Field(code byte) string

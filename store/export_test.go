@@ -590,7 +590,7 @@ func ReadResponses(responses []byte) (state string, usable bool, err error) {
 // rows of these, and whether the connection can be used after them.
 func ReadBoundRows(responses []byte, statements int) (rows [][]any, usable bool, err error) {
 	found, _, usable, err := readResponses(responses, answers{statements: statements, joined: true})
-	for of := (&boundRows{found}); err == nil; {
+	for of := (&boundRows{found.rows}); err == nil; {
 		row := make([]sqldriver.Value, len(of.Columns()))
 		if err = of.Next(row); err == nil {
 			rows = append(rows, []any{row[0], row[1]})
@@ -602,13 +602,32 @@ func ReadBoundRows(responses []byte, statements int) (rows [][]any, usable bool,
 	return rows, usable, err
 }
 
-func readResponses(responses []byte, expected answers) (rows [][]byte, state string, usable bool, err error) {
+func readResponses(sent []byte, expected answers) (found responses, state string, usable bool, err error) {
 	conn := &closable{}
-	c := &preparingConn{pgConn: conn, responses: bufio.NewReader(bytes.NewReader(responses))}
-	rows, err = c.readResponses(expected)
+	c := &preparingConn{pgConn: conn, responses: bufio.NewReader(bytes.NewReader(sent))}
+	found, err = c.readResponses(expected)
 	state, _, _, _, _ = stateOf(err)
-	return rows, state, !conn.closed, err
+	return found, state, !conn.closed, err
 }
+
+// CheckBound returns whether messages are simple ones after the error of one of the extended protocol, with the fields
+// of the error, or with none after a response that cannot be, and for how long.
+func CheckBound(ctx context.Context, log *slog.Logger, fields map[byte]string) time.Duration {
+	conn := &preparingConn{shared: &preparing{log: log}}
+	err := errResponse
+	if fields != nil {
+		err = &serverError{fields}
+	}
+	conn.checkBound(ctx, err)
+	until := conn.shared.simpleUntil.Load()
+	if until == 0 {
+		return 0
+	}
+	return time.Until(time.Unix(0, until))
+}
+
+// LimitStatements limits how many statements a connection of the store keeps prepared.
+func LimitStatements(s *Store, most int) { s.engine.(*postgresEngine).preparing.most = most }
 
 // closable is a connection without a network.
 type closable struct {

@@ -12,14 +12,19 @@ import (
 	"time"
 )
 
-// Where connections end at the server, a message whose statements are all prepared already goes by the extended
-// protocol: each statement is a Bind with its values and an Execute, and one Sync ends the message. The values of an
-// EXECUTE would have to be parsed as SQL. The statements run one after the other, as those of a simple message do: none
-// runs after one that failed, and each sees what was committed before it began.
+// Where connections end at the server, a message goes by the extended protocol if the session has all its statements
+// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE would
+// have to be parsed as SQL. The statements run one after the other, as those of a simple message do: none runs after one
+// that failed, and each sees what was committed before it began.
 //
 // The driver sends one such statement at a time and waits for its response. So a connection sends these messages by
-// itself, as it does those with the rows of COPY: see sendRows. A message that prepares a statement is a simple one. So
-// is one with any other statement than these, COPY and COMMIT.
+// itself, as it does those with the rows of COPY: see sendRows. BEGIN, the settings, COPY and COMMIT are prepared with
+// the first such message. A message that has to prepare any other statement is a simple one, and so is one that returns
+// other rows than those of joined reads.
+//
+// The server runs a statement as soon as it has come, and waits for the next one without a limit, but for the network:
+// see lossSettings. So a longer message that has no rows of COPY is a simple one, of which a server runs nothing before
+// the whole of it has come. The kernel takes a short one at once, whatever becomes of the process.
 
 const (
 	commit = "COMMIT"
@@ -29,13 +34,17 @@ const (
 	// noValues and binaryResults are the end of a Bind: all results have their binary form.
 	noValues      = "\x00\x00\x00\x00" + binaryResults
 	binaryResults = "\x00\x01\x00\x01"
+	// maxBound is the longest such message without rows of COPY, in bytes of its statements and values.
+	maxBound = 64 << 10
 	// nullValue is the length of NULL.
 	nullValue = "\xff\xff\xff\xff"
 )
 
 // canBind reports whether a message may be one of the extended protocol: see above.
 func (c *preparingConn) canBind(m *message) bool {
-	if !m.direct || m.unprepared || !m.statement.template || m.before != "" && m.kept == "" {
+	rows := len(m.statement.copied)
+	if !m.direct || m.unprepared || !m.statement.template || m.before != "" && m.kept == "" ||
+		rows == 0 && m.statement.size() > maxBound || time.Now().UnixNano() < c.shared.simpleUntil.Load() {
 		return false
 	}
 	c.forget()
@@ -57,7 +66,7 @@ type boundMessage struct {
 	conn       *preparingConn
 	text       []byte
 	statements int
-	fresh      []string // the templates that it prepares: those of its beginning, of COPY and of COMMIT
+	fresh      []string // the templates that it prepares, or "" for one without a name
 }
 
 // bind returns a message of the extended protocol. All settings of its beginning are one statement.
@@ -85,10 +94,11 @@ func (c *preparingConn) bind(m *message) boundMessage {
 func (b *boundMessage) add(template []byte, appendValues func([]byte) []byte) {
 	name, known := b.conn.names[string(template)]
 	if !known {
+		fresh := ""
 		if b.conn.number < b.conn.shared.most {
-			name = b.conn.newName(template)
-			b.fresh = append(b.fresh, string(template))
+			name, fresh = b.conn.newName(template), string(template)
 		}
+		b.fresh = append(b.fresh, fresh)
 		// The types of the values are those that PostgreSQL infers.
 		b.text = appendFrame(b.text, 'P', func(b []byte) []byte {
 			return append(append(append(append(b, name...), 0), template...), 0, 0, 0)
@@ -108,7 +118,8 @@ func settingsStatement(settings []setting) []byte {
 		if i > 0 {
 			text = append(text, ", "...)
 		}
-		text = append(appendParameter(append(append(append(text, "set_config('"...), s.name...), "', "...), i+1), ", true)"...)
+		text = append(append(append(text, "set_config('"...), s.name...), "', "...)
+		text = append(appendParameter(text, i+1), ", true)"...)
 	}
 	return text
 }
@@ -162,7 +173,7 @@ func (b *builder) appendValues(to []byte, from, end int) []byte {
 }
 
 // sendBound sends a message that can be one of the extended protocol. It returns the rows of joined reads, and the
-// templates that the message prepares.
+// templates that the message was to prepare and did not.
 func (c *preparingConn) sendBound(ctx context.Context, m *message) (rows *boundRows, fresh []string, err error) {
 	if err := c.keep(ctx, m); err != nil {
 		return nil, nil, err
@@ -172,8 +183,31 @@ func (c *preparingConn) sendBound(ctx context.Context, m *message) (rows *boundR
 	if len(m.statement.copied) > 0 {
 		err = c.checkRefusal(ctx, err)
 	}
-	return &boundRows{found}, bound.fresh, err
+	c.checkBound(ctx, err)
+	return &boundRows{found.rows}, bound.fresh[min(found.parsed, len(bound.fresh)):], err
 }
+
+// checkBound makes all connections send simple messages for a while if a message of the extended protocol met another
+// protocol. A pooler that came between, and keeps statements of its own, refuses a Bind of one that it does not know.
+func (c *preparingConn) checkBound(ctx context.Context, err error) {
+	reason := ""
+	if refused, ok := errors.AsType[*serverError](err); ok && refused.Field('C') == protocolViolation {
+		reason = "SQLSTATE " + protocolViolation
+	} else if errors.Is(err, errResponse) {
+		reason = err.Error()
+	}
+	if reason == "" {
+		return
+	}
+	if c.shared.simpleUntil.Swap(time.Now().Add(insertsFor).UnixNano()) == 0 {
+		c.shared.log.WarnContext(ctx, "ticketing/store: the server does not take messages of the extended protocol, as "+
+			"behind a pooler: statements are sent with their values, and the protocol is tried again from time to time",
+			"reason", reason)
+	}
+}
+
+// protocolViolation is the SQLSTATE of a message that the protocol does not allow.
+const protocolViolation = "08P01"
 
 // answers are what a server is to respond: the results of some statements, of which the last returns rows if it is that
 // of joined reads.
@@ -182,10 +216,16 @@ type answers struct {
 	joined     bool
 }
 
+// responses are what a message returned: the rows of joined reads, and how many statements were parsed.
+type responses struct {
+	rows   [][]byte
+	parsed int
+}
+
 // exchange sends a message and reads the responses. It uses the network connection while the driver does not. After a
 // ReadyForQuery the driver may have read no more than a notice, or the reason why the server ended the connection.
 // exchange leaves nothing unread.
-func (c *preparingConn) exchange(ctx context.Context, b []byte, expected answers) (rows [][]byte, err error) {
+func (c *preparingConn) exchange(ctx context.Context, b []byte, expected answers) (found responses, err error) {
 	conn := c.network()
 	deadline := time.Now().Add(readTimeout)
 	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
@@ -198,14 +238,14 @@ func (c *preparingConn) exchange(ctx context.Context, b []byte, expected answers
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, err
+		return responses{}, err
 	}
 	return c.readResponses(expected)
 }
 
-// readResponses reads the responses to a message, up to the last, and returns the error of the message, or the rows.
-// It closes the connection if that cannot be used any more.
-func (c *preparingConn) readResponses(expected answers) (rows [][]byte, err error) {
+// readResponses reads the responses to a message, up to the last, and returns the error of the message. It closes the
+// connection if that cannot be used any more.
+func (c *preparingConn) readResponses(expected answers) (found responses, err error) {
 	if c.responses == nil {
 		c.responses = bufio.NewReader(c.network())
 	}
@@ -221,11 +261,11 @@ func (c *preparingConn) readResponses(expected answers) (rows [][]byte, err erro
 			_ = c.Close()
 			switch {
 			case refused != nil:
-				return nil, refused
+				return found, refused
 			case ended && !errors.Is(err, errResponse):
-				return rows, nil // The message was done.
+				return found, nil // The message was done.
 			}
-			return nil, err
+			return found, err
 		}
 		if reported != nil && isFatal(reported) {
 			_ = c.Close()
@@ -237,14 +277,16 @@ func (c *preparingConn) readResponses(expected answers) (rows [][]byte, err erro
 		case kind == 'C':
 			done++
 		case kind == 'D' && keeps:
-			rows = append(rows, row)
+			found.rows = append(found.rows, row)
+		case kind == '1':
+			found.parsed++
 		}
 		ended = ended || kind == 'Z'
 	}
 	if refused != nil {
-		return nil, refused
+		return found, refused
 	}
-	return rows, nil
+	return found, nil
 }
 
 // boundRows are the rows that joined reads return: the number of a read and its rows.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 	"pgregory.net/rapid"
@@ -120,4 +122,166 @@ func TestBoundValues(t *testing.T) {
 			t.Fatalf("%d rows differ (%v)", count, err)
 		}
 	})
+}
+
+const (
+	parsed  = "1\x00\x00\x00\x04"
+	isBound = "2\x00\x00\x00\x04"
+	done    = "C\x00\x00\x00\x0dSELECT 1\x00"
+	// row is a row of joined reads: of the second, "ab".
+	row     = "D\x00\x00\x00\x14\x00\x02\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x02ab"
+	noRows  = "D\x00\x00\x00\x12\x00\x02\x00\x00\x00\x04\xff\xff\xff\xff\xff\xff\xff\xff"
+	tooLong = "D\x7f\xff\xff\xff"
+)
+
+// TestRowsOfBoundMessages checks which rows among the responses to a message are those of its joined reads.
+func TestRowsOfBoundMessages(t *testing.T) {
+	t.Parallel()
+	first := []any{int64(1), []byte("ab")}
+	empty := []any{int64(-1), nil}
+	for name, test := range map[string]struct {
+		responses  string
+		statements int
+		rows       [][]any
+		ok, usable bool
+	}{
+		"rows of the only statement": {isBound + row + noRows + done + ready, 1, [][]any{first, empty}, true, true},
+		"none":                       {isBound + done + ready, 1, nil, true, true},
+		"of the last alone": {
+			parsed + isBound + row + done + isBound + row + done + ready, 2, [][]any{first}, true, true,
+		},
+		"refused":                  {isBound + row + done + exists + ready, 2, nil, false, true},
+		"ended by the server":      {isBound + row + failing, 1, nil, false, false},
+		"cut off":                  {isBound + row[:9], 1, nil, false, false},
+		"a row that is too long":   {isBound + tooLong + done + ready, 1, nil, false, false},
+		"a row without its fields": {isBound + "D\x00\x00\x00\x06\x00\x00" + done + ready, 1, nil, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			rows, usable, err := store.ReadBoundRows([]byte(test.responses), test.statements)
+			is.Equal(err == nil, test.ok)
+			is.Equal(usable, test.usable)
+			is.Equal(rows, test.rows)
+		})
+	}
+}
+
+// TestBoundMessagesOfSchemas checks that the reads and writes of two stores on the sessions of one server, each with a
+// schema of its own, are of their own tables, however they are sent.
+func TestBoundMessagesOfSchemas(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	stores := make([]*store.Store, 2)
+	for i, schema := range []string{"north", `so"uth; x`} {
+		stores[i] = testdb.Open(t, dsn, &store.Config{Schema: schema, Connections: 1})
+		is.NoErr(stores[i].Migrate(t.Context()))
+		batch := newBatch(1, 0)
+		batch.Quantity = 100
+		furnish(t, stores[i], batch)
+	}
+	const sales = 4
+	for order := range sales {
+		for i, s := range stores {
+			sell(t, s, order+1)
+			if i == 0 {
+				sell(t, s, 100+order)
+			}
+			var wallets []driver.Wallet
+			var lines []driver.Admission
+			is.NoErr(s.View(t.Context(), func(ctx context.Context, tx driver.ReadTx) (err error) {
+				refs, last := driver.WalletRefs(company), []driver.OrderNumber{{CompanyID: company, Number: int64(order + 1)}}
+				tx.(driver.Announcer).Announce(ctx, func(ctx context.Context, tx driver.ReadTx) {
+					_, _ = tx.Wallets(ctx, refs)
+					_, _ = tx.OrderLines(ctx, last)
+				})
+				if wallets, err = tx.Wallets(ctx, refs); err != nil {
+					return err
+				}
+				lines, err = tx.OrderLines(ctx, last)
+				return err
+			}))
+			is.Equal(wallets[0].Sequence, int64(order+1)*int64(2-i))
+			is.Equal(len(lines), several)
+		}
+	}
+	for _, s := range stores {
+		var path string
+		is.NoErr(s.Pool().QueryRowContext(t.Context(), "SHOW search_path").Scan(&path))
+		is.Equal(path, `"$user", public`) // The session does not keep it.
+		ofReads := func(statement string) bool {
+			return strings.Contains(statement, "search_path") && !strings.Contains(statement, "lock_timeout")
+		}
+		is.Equal(slices.ContainsFunc(bound(t, s.Pool()), ofReads), copiesHere())
+	}
+}
+
+// TestBoundMessagesAfterErrors checks that a message which PostgreSQL refuses leaves the session as it was: the next
+// sales use it, and prepare nothing again.
+func TestBoundMessagesAfterErrors(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	refused := func(order int) {
+		err := s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, order, several) })
+		var broken *driver.ConstraintError
+		is.True(errors.As(err, &broken))
+	}
+	sell(t, s, 1)
+	refused(1) // It prepares its beginning all the same.
+	before := prepared(t, pool)
+	refused(1)
+	is.Equal(prepared(t, pool), before)
+	sell(t, s, 2)
+	sell(t, s, 3)
+	before = prepared(t, pool)
+	for order := 4; order < 7; order++ {
+		refused(3)
+		sell(t, s, order)
+	}
+	is.Equal(prepared(t, pool), before)
+	is.Equal(len(lines(t, s, 6)), several)
+}
+
+// TestBoundMessagesWithoutRoom checks that a connection that may prepare nothing more sends what is prepared already by
+// the extended protocol all the same, with what the messages begin and end with unnamed.
+func TestBoundMessagesWithoutRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, pool := openOnOneConnection(t)
+	sell(t, s, 1)
+	first := prepared(t, pool)
+	store.LimitStatements(s, first)
+	for order := 2; order < 5; order++ {
+		sell(t, s, order)
+	}
+	is.Equal(len(lines(t, s, 4)), several)
+	is.Equal(prepared(t, pool), first)
+}
+
+// TestMessagesAreSimpleAfter checks after which errors no message goes by the extended protocol for a while: those that
+// a pooler answers with that keeps statements of its own, and responses that cannot be.
+func TestMessagesAreSimpleAfter(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fields map[byte]string
+		simple bool
+	}{
+		"a Bind that a pooler refuses":  {map[byte]string{'S': "FATAL", 'V': "FATAL", 'C': "08P01"}, true},
+		"a violation of the protocol":   {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "08P01"}, true},
+		"another protocol":              {nil, true},
+		"a constraint":                  {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "23505"}, false},
+		"a server that shuts down":      {map[byte]string{'S': "FATAL", 'V': "FATAL", 'C': "57P01"}, false},
+		"a session without a statement": {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "26000"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var log strings.Builder
+			took := store.CheckBound(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), test.fields)
+			is.Equal(took > time.Minute, test.simple)
+			is.Equal(strings.Contains(log.String(), "extended protocol"), test.simple)
+		})
+	}
 }

@@ -86,7 +86,8 @@ func (e *postgresEngine) copies() bool {
 	return e.copiesRows && e.preparing.allowed() && time.Now().UnixNano() >= e.preparing.insertUntil.Load()
 }
 
-// copy inserts rows by COPY. The statement has no literals, and is never kept prepared.
+// copy inserts rows by COPY. The statement has no literals, and is kept prepared for messages of the extended protocol
+// alone.
 func (tx *transaction) copy(ctx context.Context, e *postgresEngine, name, table string, rows set) error {
 	statement := &builder{engine: e}
 	statement.add("COPY " + table + " (" + strings.Join(rows.columns, ", ") + ") FROM STDIN (FORMAT binary)")
@@ -239,7 +240,7 @@ func (e *serverError) mayTakeInsert() bool {
 		_, outdated := lacksPrepared(e)
 		return !outdated
 	// A view in the place of the table, the syntax, a malformed field or row, a violation of the protocol.
-	case "42809", "42601", "22P03", "22P04", "08P01":
+	case "42809", "42601", "22P03", "22P04", protocolViolation:
 		return true
 	}
 	return false

@@ -15,13 +15,13 @@ import (
 )
 
 // Prepared statements of PostgreSQL. A connection of the store's own pool keeps the statements that builders make
-// prepared (PREPARE), and later messages EXECUTE them. So PostgreSQL parses and plans each
-// once for a connection. Each plan is generic, which changes little: the statements hide their values from the planner
-// anyway, and their settings allow no plan without an index.
+// prepared (PREPARE), and later messages EXECUTE them, or bind them: see postgres_bind.go. So PostgreSQL parses and
+// plans each once for a connection. Each plan is generic, which changes little: the statements hide their values from
+// the planner anyway, and their settings allow no plan without an index.
 //
 // Behind a pooler in transaction mode, the next transaction may be on a session that lacks the statement. PostgreSQL
-// then refuses the EXECUTE, and with it the transaction, which runs again with literals. The names of prepared
-// statements are random for each connection, so an EXECUTE never runs a statement of another client.
+// then refuses the EXECUTE or the Bind, and with it the transaction, which runs again with literals. The names of
+// prepared statements are random for each connection, so neither ever runs a statement of another client.
 
 // isHot reports whether a statement is one of sales, validations or the most frequent reads, by its name: see
 // [Statement].
@@ -40,8 +40,8 @@ const notSupported = "0A000"
 
 const (
 	// maxStatements is how many statements a connection keeps, and maxShardStatements how many one to a node of a cluster
-	// keeps, where each shard has its own. The last reservedStatements are for those that isHot reports. One
-	// takes PostgreSQL some 50 KB.
+	// keeps, where each shard has its own. The last reservedStatements are for those that isHot reports, and for what
+	// messages of the extended protocol begin and end with. One takes PostgreSQL some 50 KB.
 	maxStatements, maxShardStatements, reservedStatements = 240, 960, 80
 	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice
 	// as long as the one before.
@@ -57,6 +57,8 @@ type preparing struct {
 	until atomic.Int64  // no statement is prepared before this time, in nanoseconds
 	// insertUntil is the time, in nanoseconds, until which rows are written by INSERT because COPY was refused.
 	insertUntil atomic.Int64
+	// simpleUntil is the time, in nanoseconds, until which no message goes by the extended protocol: see checkBound.
+	simpleUntil atomic.Int64
 	// forgotten counts how often all connections had to forget what they prepared.
 	forgotten atomic.Int64
 }
@@ -106,7 +108,7 @@ type preparingConn struct {
 	kept      string            // the settings that the session keeps, see keepSettings
 	names     map[string]string // of prepared statements, by template
 	number    int               // of the last name
-	responses *bufio.Reader     // of sendRows, or nil
+	responses *bufio.Reader     // of exchange, or nil
 }
 
 func newPreparingConn(conn pgConn, shared *preparing) *preparingConn {

@@ -37,11 +37,12 @@ func (s setting) local() string { return "SET LOCAL " + s.name + " TO " + s.valu
 
 // text returns what a message begins with in a session that keeps settings.
 func (o opening) text() string {
-	text := o.begin
+	var text strings.Builder
+	text.WriteString(o.begin)
 	for _, s := range o.brief {
-		text += s.local()
+		text.WriteString(s.local())
 	}
-	return text
+	return text.String()
 }
 
 // settings are sent first in a message outside of a transaction of the store's own, or after BEGIN.
