@@ -13,9 +13,9 @@ import (
 )
 
 // Where connections end at the server, a message goes by the extended protocol if the session has all its statements
-// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE would
-// have to be parsed as SQL. The statements run one after the other, as those of a simple message do: none runs after one
-// that failed, and each sees what was committed before it began.
+// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE
+// would have to be parsed as SQL. The statements run one after the other, as those of a simple message do: none runs
+// after one that failed, and each sees what was committed before it began.
 //
 // The driver sends one such statement at a time and waits for its response. So a connection sends these messages by
 // itself, as it does those with the rows of COPY: see sendRows. BEGIN, the settings, COPY and COMMIT are prepared with

@@ -260,8 +260,8 @@ func TestBoundMessagesWithoutRoom(t *testing.T) {
 	is.Equal(prepared(t, pool), first)
 }
 
-// TestMessagesAreSimpleAfter checks after which errors no message goes by the extended protocol for a while: those that
-// a pooler answers with that keeps statements of its own, and responses that cannot be.
+// TestMessagesAreSimpleAfter checks after which errors no message goes by the extended protocol for a while: those of a
+// pooler that keeps statements of its own, and responses that cannot be.
 func TestMessagesAreSimpleAfter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
