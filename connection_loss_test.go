@@ -39,7 +39,10 @@ type scissors struct {
 	done    bool
 	last    bool // it was when the connection was cut
 	rows    bool // there were rows of a COPY
-	binds   bool // there were messages of the extended protocol
+	// queries are the connections whose latest message is a simple one, and binds is set if there were rows of a COPY in
+	// one of the extended protocol.
+	queries map[int]bool
+	binds   bool
 	// commitNames are the names of COMMIT as a prepared statement, and bound those that the latest Binds named, by
 	// connection. With an Execute the server comes to it.
 	commitNames, bound map[int]string
@@ -52,6 +55,7 @@ func wire(tb testing.TB, dsn string) (*scissors, string) {
 	addr, _, _ := strings.Cut(rest, "/")
 	s := &scissors{
 		proxy: faultproxy.New(tb, addr), commitNames: make(map[int]string), bound: make(map[int]string),
+		queries: make(map[int]bool),
 	}
 	s.proxy.OnMessage(s.pass)
 	if pgtest.OwnServer() {
@@ -74,10 +78,11 @@ func (s *scissors) pass(m faultproxy.Message) faultproxy.Action {
 		s.copies, s.ends, counts = 0, false, true
 		s.commit = s.bound[m.Connection] == s.commitNames[m.Connection]
 	case text != "":
+		s.queries[m.Connection] = true
 		s.copies, s.ends = strings.Count(text, " FROM STDIN "), strings.HasSuffix(text, "COMMIT")
 		s.commit = s.ends && s.copies == 0
 	case !m.Backend && m.Type == 'd': // Rows of a COPY,
-		s.rows, counts = true, true
+		s.rows, s.binds, counts = true, s.binds || !s.queries[m.Connection], true
 	case !m.Backend && m.Type == 'c' && s.copies > 0: // and their end. With the last one the server comes to the COMMIT.
 		s.copies--
 		s.commit = s.ends && s.copies == 0
@@ -104,7 +109,7 @@ func (s *scissors) prepare(m faultproxy.Message, text string) {
 	parts := bytes.SplitN(m.Payload, []byte{0}, 3)
 	switch {
 	case m.Type == 'B':
-		s.bound[m.Connection], s.binds = string(parts[1]), true
+		s.bound[m.Connection], s.queries[m.Connection] = string(parts[1]), false
 	case text == "COMMIT":
 		s.commitNames[m.Connection] = string(parts[0])
 	}

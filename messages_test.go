@@ -135,8 +135,19 @@ func TestMessages(t *testing.T) {
 		is.NoErr(err)
 	}
 	mu.Lock()
-	defer mu.Unlock()
 	is.Equal(sent, []string{"begin", "LockStock", "EffectiveRates", "commit"})
+	mu.Unlock()
+	// They come first again once eight more followed one another here.
+	for n := range 8 {
+		mu.Lock()
+		sent = nil
+		mu.Unlock()
+		_, err = shop.Checkout(t.Context(), shop.Caller, fmt.Sprintf("checkout-again-%d", n), basket)
+		is.NoErr(err)
+		mu.Lock()
+		is.Equal(slices.Contains(sent, "LockStock"), n < 7)
+		mu.Unlock()
+	}
 }
 
 // TestSharedReadsAreOneMessage checks that orders and quotes of many calls, of several companies, are one message of

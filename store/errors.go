@@ -170,8 +170,8 @@ func (e *postgresEngine) classify(err error) error {
 		}
 		return err
 	}
-	_, copyRefused := errors.AsType[*copyRefusedError](err)
-	if missing, outdated := lacksPrepared(err); missing || outdated || copyRefused {
+	_, formRefused := errors.AsType[*formRefusedError](err)
+	if missing, outdated := lacksPrepared(err); missing || outdated || formRefused {
 		return &transientError{&sqlError{state}}
 	}
 	const class = 2

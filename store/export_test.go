@@ -610,21 +610,31 @@ func readResponses(sent []byte, expected answers) (found responses, state string
 	return found, state, !conn.closed, err
 }
 
-// CheckBound returns whether messages are simple ones after the error of one of the extended protocol, with the fields
-// of the error, or with none after a response that cannot be, and for how long.
-func CheckBound(ctx context.Context, log *slog.Logger, fields map[byte]string) time.Duration {
+// CheckBound returns for how long messages are simple ones after the error of one of the extended protocol, with the
+// fields of the error, or with none after a response that cannot be, and whether a transaction runs again because of
+// it.
+func CheckBound(
+	ctx context.Context, log *slog.Logger, fields map[byte]string,
+) (simple time.Duration, again bool) {
 	conn := &preparingConn{shared: &preparing{log: log}}
 	err := errResponse
 	if fields != nil {
 		err = &serverError{fields}
 	}
-	conn.checkBound(ctx, err)
-	until := conn.shared.simpleUntil.Load()
-	if until == 0 {
-		return 0
+	again = isTransient((&postgresEngine{}).classify(conn.checkBound(ctx, err)))
+	if until := conn.shared.simpleUntil.Load(); until != 0 {
+		simple = time.Until(time.Unix(0, until))
 	}
-	return time.Until(time.Unix(0, until))
+	return simple, again
 }
+
+// SendSimple makes the connections of a store send simple messages.
+func SendSimple(s *Store) {
+	s.engine.(*postgresEngine).preparing.simpleUntil.Store(time.Now().Add(time.Hour).UnixNano())
+}
+
+// LongestBound is the longest message of the extended protocol that has no rows of COPY.
+const LongestBound = maxBound
 
 // LimitStatements limits how many statements a connection of the store keeps prepared.
 func LimitStatements(s *Store, most int) { s.engine.(*postgresEngine).preparing.most = most }

@@ -24,7 +24,8 @@ import (
 //
 // The server runs a statement as soon as it has come, and waits for the next one without a limit, but for the network:
 // see lossSettings. So a longer message that has no rows of COPY is a simple one, of which a server runs nothing before
-// the whole of it has come. The kernel takes a short one at once, whatever becomes of the process.
+// the whole of it has come. The kernel takes a short one at once, whatever becomes of the process, or record by record
+// with TLS.
 
 const (
 	commit = "COMMIT"
@@ -34,8 +35,9 @@ const (
 	// noValues and binaryResults are the end of a Bind: all results have their binary form.
 	noValues      = "\x00\x00\x00\x00" + binaryResults
 	binaryResults = "\x00\x01\x00\x01"
-	// maxBound is the longest such message without rows of COPY, in bytes of its statements and values.
-	maxBound = 64 << 10
+	// maxBound is the longest such message without rows of COPY, in bytes of its statements and values. A new connection
+	// takes as many at once.
+	maxBound = 32 << 10
 	// nullValue is the length of NULL.
 	nullValue = "\xff\xff\xff\xff"
 )
@@ -183,27 +185,37 @@ func (c *preparingConn) sendBound(ctx context.Context, m *message) (rows *boundR
 	if len(m.statement.copied) > 0 {
 		err = c.checkRefusal(ctx, err)
 	}
-	c.checkBound(ctx, err)
-	return &boundRows{found.rows}, bound.fresh[min(found.parsed, len(bound.fresh)):], err
+	missing := bound.fresh[min(found.parsed, len(bound.fresh)):]
+	for _, template := range missing {
+		if template != "" {
+			c.number-- // The last names, which the session does not have.
+		}
+	}
+	return &boundRows{found.rows}, missing, c.checkBound(ctx, err)
 }
 
-// checkBound makes all connections send simple messages for a while if a message of the extended protocol met another
-// protocol. A pooler that came between, and keeps statements of its own, refuses a Bind of one that it does not know.
-func (c *preparingConn) checkBound(ctx context.Context, err error) {
+// checkBound returns the error of a message of the extended protocol. If that met another protocol, all connections
+// send simple messages for a while, and the transaction may run again. A pooler that came between, and keeps statements
+// of its own, refuses a Bind of one that it does not know.
+func (c *preparingConn) checkBound(ctx context.Context, err error) error {
 	reason := ""
 	if refused, ok := errors.AsType[*serverError](err); ok && refused.Field('C') == protocolViolation {
 		reason = "SQLSTATE " + protocolViolation
+		if !isFatal(refused) {
+			err = &formRefusedError{err}
+		}
 	} else if errors.Is(err, errResponse) {
 		reason = err.Error()
 	}
 	if reason == "" {
-		return
+		return err
 	}
 	if c.shared.simpleUntil.Swap(time.Now().Add(insertsFor).UnixNano()) == 0 {
 		c.shared.log.WarnContext(ctx, "ticketing/store: the server does not take messages of the extended protocol, as "+
 			"behind a pooler: statements are sent with their values, and the protocol is tried again from time to time",
 			"reason", reason)
 	}
+	return err
 }
 
 // protocolViolation is the SQLSTATE of a message that the protocol does not allow.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/matryer/is"
 	"pgregory.net/rapid"
 
@@ -99,12 +100,13 @@ func TestBoundValues(t *testing.T) {
 	const different = `SELECT count(*) FROM ((TABLE records EXCEPT ALL TABLE bound) UNION ALL
 		(TABLE bound EXCEPT ALL TABLE records)) AS d`
 	ctx := t.Context()
+	defer func() { is.Equal(slices.Contains(bound(t, pool), "COMMIT"), copiesHere()) }()
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.SliceOfN(anyRecord(), 1, 5).Draw(t, "records")
 		written, refused := insert(records)
 		for range 2 { // The first may prepare the statement.
 			err := s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
-				_, err := tx.Begin(ctx, driver.BeginOptions{})
+				_, err := tx.Begin(ctx, driver.BeginOptions{Keys: claim("key")}) // With a claim the COMMIT is in the same message.
 				return errors.Join(err, store.PutEveryKind(ctx, tx, "bound", records))
 			})
 			if (err == nil) != (refused == nil) {
@@ -222,14 +224,38 @@ func TestBoundMessagesOfSchemas(t *testing.T) {
 func TestBoundMessagesAfterErrors(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, pool := openOnOneConnection(t)
+	dsn := testdb.FreshDSN(t)
+	s, other := testdb.Open(t, dsn, &store.Config{Connections: 1}), testdb.Open(t, dsn, nil)
+	batch := newBatch(1, 0)
+	batch.Quantity = 100
+	furnish(t, s, batch)
+	pool := s.Pool()
 	refused := func(order int) {
 		err := s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error { return sale(ctx, tx, order, several) })
 		var broken *driver.ConstraintError
 		is.True(errors.As(err, &broken))
 	}
 	sell(t, s, 1)
-	refused(1) // It prepares its beginning all the same.
+	// A message that waits in vain for a gate has prepared its beginning all the same.
+	var counts []int
+	is.NoErr(other.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		if _, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}}); err != nil {
+			return err
+		}
+		for range 3 {
+			is.True(errors.Is(s.Update(ctx, func(ctx context.Context, tx driver.Tx) error {
+				_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, LockTimeout: time.Millisecond})
+				return err
+			}), driver.ErrBusy))
+			counts = append(counts, prepared(t, pool))
+		}
+		return nil
+	}))
+	is.Equal(len(slices.Compact(counts)), 1)
+	is.Equal(slices.ContainsFunc(bound(t, pool), func(statement string) bool {
+		return strings.HasPrefix(statement, "BEGIN ")
+	}), copiesHere())
+	refused(1)
 	before := prepared(t, pool)
 	refused(1)
 	is.Equal(prepared(t, pool), before)
@@ -265,23 +291,64 @@ func TestBoundMessagesWithoutRoom(t *testing.T) {
 func TestMessagesAreSimpleAfter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		fields map[byte]string
-		simple bool
+		fields        map[byte]string
+		simple, again bool
 	}{
-		"a Bind that a pooler refuses":  {map[byte]string{'S': "FATAL", 'V': "FATAL", 'C': "08P01"}, true},
-		"a violation of the protocol":   {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "08P01"}, true},
-		"another protocol":              {nil, true},
-		"a constraint":                  {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "23505"}, false},
-		"a server that shuts down":      {map[byte]string{'S': "FATAL", 'V': "FATAL", 'C': "57P01"}, false},
-		"a session without a statement": {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "26000"}, false},
+		"a Bind that a pooler refuses":  {map[byte]string{'S': "FATAL", 'V': "FATAL", 'C': "08P01"}, true, true},
+		"a violation of the protocol":   {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "08P01"}, true, true},
+		"another protocol":              {nil, true, true},
+		"a constraint":                  {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "23505"}, false, false},
+		"a server that shuts down":      {map[byte]string{'S': "FATAL", 'V': "FATAL", 'C': "57P01"}, false, true},
+		"a session without a statement": {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "26000"}, false, true},
+		"a statement that is too slow":  {map[byte]string{'S': "ERROR", 'V': "ERROR", 'C': "57014"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			var log strings.Builder
-			took := store.CheckBound(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), test.fields)
+			took, again := store.CheckBound(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), test.fields)
 			is.Equal(took > time.Minute, test.simple)
+			is.Equal(again, test.again)
 			is.Equal(strings.Contains(log.String(), "extended protocol"), test.simple)
 		})
 	}
+}
+
+// TestSimpleMessages checks that no message goes by the extended protocol after one met another protocol, and none that
+// is long.
+func TestSimpleMessages(t *testing.T) {
+	t.Parallel()
+	t.Run("after another protocol", func(t *testing.T) {
+		t.Parallel()
+		s, pool := openOnOneConnection(t)
+		store.SendSimple(s)
+		for order := range 3 {
+			sell(t, s, order+1)
+		}
+		is.New(t).Equal(len(bound(t, pool)), 0)
+	})
+	t.Run("long", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		s, pool := openOnOneConnection(t)
+		_, err := pool.ExecContext(t.Context(),
+			"CREATE TABLE kept (id uuid, maybe uuid, number bigint, at bigint, text text, yes boolean, bytes bytea)")
+		is.NoErr(err)
+		put := func(size int) {
+			is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+				_, err := tx.Begin(ctx, driver.BeginOptions{Keys: claim("key")}) // With a claim the COMMIT is in the same message.
+				record := store.EveryKind{ID: number(1), Text: strings.Repeat("x", size)}
+				return errors.Join(err, store.PutEveryKind(ctx, tx, "kept", []store.EveryKind{record}))
+			}))
+		}
+		for range 3 {
+			put(store.LongestBound)
+		}
+		is.True(!slices.Contains(bound(t, pool), "COMMIT"))
+		put(1)
+		is.Equal(slices.Contains(bound(t, pool), "COMMIT"), copiesHere())
+		var count int
+		is.NoErr(pool.QueryRowContext(t.Context(), "SELECT count(*) FROM kept").Scan(&count))
+		is.Equal(count, 4)
+	})
 }

@@ -182,7 +182,7 @@ func (c *preparingConn) checkRefusal(ctx context.Context, err error) error {
 	switch {
 	case ok && refused.mayTakeInsert():
 		c.shared.insertInstead(ctx, "SQLSTATE "+refused.Field('C'))
-		return &copyRefusedError{err}
+		return &formRefusedError{err}
 	case errors.Is(err, errResponse):
 		c.shared.insertInstead(ctx, err.Error())
 	}
@@ -199,12 +199,12 @@ func (p *preparing) insertInstead(ctx context.Context, reason string) {
 		"is tried again from time to time", "reason", reason)
 }
 
-// copyRefusedError is the error of a message that the server refused and may take with INSERT in place of COPY. The
-// transaction may run again.
-type copyRefusedError struct{ err error }
+// formRefusedError is the error of a message that the server refused and may take in another form: with INSERT in place
+// of COPY, or as a simple message. The transaction may run again.
+type formRefusedError struct{ err error }
 
-func (e *copyRefusedError) Error() string { return e.err.Error() }
-func (e *copyRefusedError) Unwrap() error { return e.err }
+func (e *formRefusedError) Error() string { return e.err.Error() }
+func (e *formRefusedError) Unwrap() error { return e.err }
 
 // serverError is an error of the server, by the codes of its fields. It is what pgdriver.Error is for the messages that
 // the driver sends.
