@@ -212,8 +212,7 @@ func (c *preparingConn) checkBound(ctx context.Context, err error) error {
 	}
 	if c.shared.simpleUntil.Swap(time.Now().Add(insertsFor).UnixNano()) == 0 {
 		c.shared.log.WarnContext(ctx, "ticketing/store: the server does not take messages of the extended protocol, as "+
-			"behind a pooler: statements are sent with their values, and the protocol is tried again from time to time",
-			"reason", reason)
+			"behind a pooler: values are sent as SQL, and the protocol is tried again from time to time", "reason", reason)
 	}
 	return err
 }
