@@ -127,25 +127,19 @@ func TestMessages(t *testing.T) {
 	// After a sale of another process the locks come later.
 	_, err = service(t, shop, db, ticketing.Grouping{}).Checkout(t.Context(), shop.Caller, "checkout-elsewhere", basket)
 	is.NoErr(err)
-	for n := range 2 {
+	// The next sale learns of it, and they come first again once eight more followed one another here.
+	for n := range 10 {
 		mu.Lock()
 		sent = nil
 		mu.Unlock()
 		_, err = shop.Checkout(t.Context(), shop.Caller, fmt.Sprintf("checkout-after-%d", n), basket)
 		is.NoErr(err)
-	}
-	mu.Lock()
-	is.Equal(sent, []string{"begin", "LockStock", "EffectiveRates", "commit"})
-	mu.Unlock()
-	// They come first again once eight more followed one another here.
-	for n := range 8 {
+		want := []string{"begin", "LockStock", "EffectiveRates", "commit"}
+		if n == 0 || n == 9 {
+			want = slices.Delete(want, 1, 2)
+		}
 		mu.Lock()
-		sent = nil
-		mu.Unlock()
-		_, err = shop.Checkout(t.Context(), shop.Caller, fmt.Sprintf("checkout-again-%d", n), basket)
-		is.NoErr(err)
-		mu.Lock()
-		is.Equal(slices.Contains(sent, "LockStock"), n < 7)
+		is.Equal(sent, want)
 		mu.Unlock()
 	}
 }

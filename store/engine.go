@@ -24,9 +24,12 @@ type openTx struct {
 // ownTx returns a transaction on a connection of the store's own.
 func ownTx(conn bun.Conn, release func()) *openTx {
 	return &openTx{
-		conn: conn, commit: "COMMIT", rollback: "ROLLBACK", discard: func() { discard(conn) }, release: release,
+		conn: conn, commit: commit, rollback: "ROLLBACK", discard: func() { discard(conn) }, release: release,
 	}
 }
+
+// commit is the statement that makes a transaction of the store's own durable.
+const commit = "COMMIT"
 
 // engine holds what differs between the dialects. The rest of the package is written with Bun's query builder, or in
 // SQL that both dialects understand.

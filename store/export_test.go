@@ -282,7 +282,7 @@ func Lazily(conn net.Conn) net.Conn { return &lazyConn{Conn: conn} }
 func (s *Store) Classify(err error) error { return s.engine.(*postgresEngine).classify(err) }
 
 // ByIndex is the settings under which every statement of PostgreSQL is planned.
-const ByIndex = byIndex
+func ByIndex() string { return byIndex() }
 
 // LockStatement returns the statement by which a transaction of PostgreSQL takes its locks.
 func LockStatement(in driver.BeginOptions) string {
@@ -631,6 +631,15 @@ func CheckBound(
 // SendSimple makes the connections of a store send simple messages.
 func SendSimple(s *Store) {
 	s.engine.(*postgresEngine).preparing.simpleUntil.Store(time.Now().Add(time.Hour).UnixNano())
+}
+
+// PretendDirect makes the connections of a store send what they send only where they end at the server, but for the
+// rows of COPY.
+func PretendDirect(s *Store) {
+	e := s.engine.(*postgresEngine)
+	e.copiesRows = true
+	e.keepSettings()
+	e.copiesRows = false
 }
 
 // LongestBound is the longest message of the extended protocol that has no rows of COPY.

@@ -385,7 +385,7 @@ func TestNotificationPlans(t *testing.T) {
 				}
 				is.Equal(len(asked), len(test.plans))
 				for i, statement := range asked {
-					plan := testdb.Explain(t, db.DB, store.ByIndex, "COSTS OFF", statement)
+					plan := testdb.Explain(t, db.DB, store.ByIndex(), "COSTS OFF", statement)
 					// What was selected is looked up row by row afterwards.
 					selection, _, _ := strings.Cut(plan, "->  Nested Loop")
 					whole := regexp.MustCompile(`Seq Scan on ticketing_|Bitmap`).MatchString(plan)

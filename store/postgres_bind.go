@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	sqldriver "database/sql/driver"
@@ -28,7 +27,6 @@ import (
 // with TLS.
 
 const (
-	commit = "COMMIT"
 	// execute is an Execute of all rows of what was bound last, and endOfMessage a Sync.
 	execute      = "E\x00\x00\x00\x09\x00\x00\x00\x00\x00"
 	endOfMessage = "S\x00\x00\x00\x04"
@@ -136,15 +134,6 @@ func appendSettings(b []byte, settings []setting) []byte {
 	return append(b, binaryResults...)
 }
 
-// appendFrame appends a message of the protocol.
-func appendFrame(b []byte, kind byte, body func([]byte) []byte) []byte {
-	b = append(b, kind, 0, 0, 0, 0)
-	start := len(b) - 4
-	b = body(b)
-	endMessage(b, start)
-	return b
-}
-
 // appendValues appends the rest of a Bind: that its values are texts, the values, and that its results are binary.
 func (b *builder) appendValues(to []byte, from, end int) []byte {
 	to = append(to, 0, 0)
@@ -217,89 +206,6 @@ func (c *preparingConn) checkBound(ctx context.Context, err error) error {
 	return err
 }
 
-// protocolViolation is the SQLSTATE of a message that the protocol does not allow.
-const protocolViolation = "08P01"
-
-// answers are what a server is to respond: the results of some statements, of which the last returns rows if it is that
-// of joined reads.
-type answers struct {
-	statements int
-	joined     bool
-}
-
-// responses are what a message returned: the rows of joined reads, and how many statements were parsed.
-type responses struct {
-	rows   [][]byte
-	parsed int
-}
-
-// exchange sends a message and reads the responses. It uses the network connection while the driver does not. After a
-// ReadyForQuery the driver may have read no more than a notice, or the reason why the server ended the connection.
-// exchange leaves nothing unread.
-func (c *preparingConn) exchange(ctx context.Context, b []byte, expected answers) (found responses, err error) {
-	conn := c.network()
-	deadline := time.Now().Add(readTimeout)
-	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-		deadline = at
-	}
-	// A server that waits for a lock reads nothing, so the time to write is that to read. What it sends before it has read
-	// the message is short.
-	if err = conn.SetDeadline(deadline); err == nil {
-		_, err = conn.Write(b)
-	}
-	if err != nil {
-		_ = c.Close()
-		return responses{}, err
-	}
-	return c.readResponses(expected)
-}
-
-// readResponses reads the responses to a message, up to the last, and returns the error of the message. It closes the
-// connection if that cannot be used any more.
-func (c *preparingConn) readResponses(expected answers) (found responses, err error) {
-	if c.responses == nil {
-		c.responses = bufio.NewReader(c.network())
-	}
-	var refused *serverError
-	done := 0 // statements
-	for ended := false; !ended || c.responses.Buffered() > 0; {
-		keeps := expected.joined && !ended && done == expected.statements-1
-		kind, row, reported, err := c.readResponse(keeps)
-		if err == nil && kind == 'Z' && ended {
-			err = errResponse
-		}
-		if err != nil {
-			_ = c.Close()
-			switch {
-			case refused != nil:
-				return found, refused
-			case ended && !errors.Is(err, errResponse):
-				return found, nil // The message was done.
-			}
-			return found, err
-		}
-		if reported != nil && isFatal(reported) {
-			_ = c.Close()
-		}
-		if refused == nil && !ended {
-			refused = reported
-		}
-		switch {
-		case kind == 'C':
-			done++
-		case kind == 'D' && keeps:
-			found.rows = append(found.rows, row)
-		case kind == '1':
-			found.parsed++
-		}
-		ended = ended || kind == 'Z'
-	}
-	if refused != nil {
-		return found, refused
-	}
-	return found, nil
-}
-
 // boundRows are the rows that joined reads return: the number of a read and its rows.
 type boundRows struct{ rows [][]byte }
 
@@ -319,8 +225,13 @@ func (r *boundRows) Next(into []sqldriver.Value) error {
 	}
 	into[0] = int64(int32(binary.BigEndian.Uint32(row[part:]))) //nolint:gosec // PostgreSQL sends an int32.
 	into[1] = nil
-	if size := int32(binary.BigEndian.Uint32(row[part+4:])); size >= 0 { //nolint:gosec // PostgreSQL sends an int32.
-		into[1] = row[part+8:]
+	records := row[part+4+4:]
+	switch size := int32(binary.BigEndian.Uint32(row[part+4:])); { //nolint:gosec // PostgreSQL sends an int32.
+	case size < 0: // NULL.
+	case int(size) == len(records):
+		into[1] = records
+	default:
+		return errResponse
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,13 +93,8 @@ func TestBoundValues(t *testing.T) {
 	pgtest.NeedSingle(t)
 	is := is.New(t)
 	s, pool := openOnOneConnection(t)
-	_, err := pool.ExecContext(t.Context(), `CREATE TABLE records
-		(id uuid, maybe uuid, number bigint, at bigint, text text, yes boolean, bytes bytea);
-		CREATE TABLE bound (LIKE records)`)
-	is.NoErr(err)
+	differing := twins(t, pool, "bound")
 	insert := store.InsertsOfEveryKind(false, false, true)
-	const different = `SELECT count(*) FROM ((TABLE records EXCEPT ALL TABLE bound) UNION ALL
-		(TABLE bound EXCEPT ALL TABLE records)) AS d`
 	ctx := t.Context()
 	defer func() { is.Equal(slices.Contains(bound(t, pool), "COMMIT"), copiesHere()) }()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,8 +115,7 @@ func TestBoundValues(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var count int
-		if err := pool.QueryRowContext(ctx, different).Scan(&count); err != nil || count != 0 {
+		if count, err := differing(); err != nil || count != 0 {
 			t.Fatalf("%d rows differ (%v)", count, err)
 		}
 	})
@@ -152,11 +147,12 @@ func TestRowsOfBoundMessages(t *testing.T) {
 		"of the last alone": {
 			parsed + isBound + row + done + isBound + row + done + ready, 2, [][]any{first}, true, true,
 		},
-		"refused":                  {isBound + row + done + exists + ready, 2, nil, false, true},
-		"ended by the server":      {isBound + row + failing, 1, nil, false, false},
-		"cut off":                  {isBound + row[:9], 1, nil, false, false},
-		"a row that is too long":   {isBound + tooLong + done + ready, 1, nil, false, false},
-		"a row without its fields": {isBound + "D\x00\x00\x00\x06\x00\x00" + done + ready, 1, nil, false, true},
+		"refused":                   {isBound + row + done + exists + ready, 2, nil, false, true},
+		"ended by the server":       {isBound + row + failing, 1, nil, false, false},
+		"cut off":                   {isBound + row[:9], 1, nil, false, false},
+		"a row that is too long":    {isBound + tooLong + done + ready, 1, nil, false, false},
+		"a field of another length": {isBound + row[:len(row)-3] + "\x03ab" + done + ready, 1, nil, false, true},
+		"a row without its fields":  {isBound + "D\x00\x00\x00\x06\x00\x00" + done + ready, 1, nil, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -312,6 +308,34 @@ func TestMessagesAreSimpleAfter(t *testing.T) {
 			is.Equal(strings.Contains(log.String(), "extended protocol"), test.simple)
 		})
 	}
+}
+
+// TestBoundMessagesThroughPgBouncer checks that messages of the extended protocol that a pooler passes to sessions
+// without their statements cost a sale another run and no more: a pooler may come between at any time.
+func TestBoundMessagesThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := testdb.FreshDSN(t)
+	batch := newBatch(1, 0)
+	batch.Quantity = 1000
+	furnish(t, testdb.Open(t, dsn, nil), batch)
+	s := testdb.Open(t, pgtest.PgBouncer(t, dsn, "default_pool_size=3"), &store.Config{Connections: 6})
+	store.PretendDirect(s)
+	const callers, sales = 6, 10
+	var all sync.WaitGroup
+	for caller := range callers {
+		all.Go(func() {
+			for n := range sales {
+				if err := s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+					return sale(ctx, tx, caller*sales+n+1, several)
+				}); err != nil {
+					t.Errorf("sale %d of caller %d: %v", n, caller, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	is.Equal(len(lines(t, s, callers*sales)), several)
 }
 
 // TestSimpleMessages checks that no message goes by the extended protocol after one met another protocol, and none that

@@ -191,7 +191,7 @@ func (e *boundPostgres) trySavepoint(
 	}
 	// On a cluster the host's settings apply on the nodes: the store's could not be taken back there.
 	begin := savepoint + "; " + //nolint:gosec // Of numbers and a quoted name.
-		e.searchPath() + e.limits(e.statement, 0) + byIndex + "SET LOCAL bytea_output TO hex; " + within(slice)
+		e.searchPath() + e.limits(e.statement, 0) + byIndex() + "SET LOCAL bytea_output TO hex; " + within(slice)
 	after := ""
 	if slice != patience {
 		after = within(patience)

@@ -4,14 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 )
 
 // The rows that a transaction only inserts go to PostgreSQL by COPY in its binary format, which takes about half the
@@ -37,8 +33,6 @@ const (
 	copyHeader = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 	// copyTrailer ends the rows: a number of fields that no row has.
 	copyTrailer = "\xff\xff"
-	// maxResponse is the largest error of a server that is read, and maxRow the largest row of joined reads.
-	maxResponse, maxRow = 1 << 20, 1 << 30
 )
 
 // reachesServer reports whether the TCP connections of the store end at the server, and not at a pooler or a proxy, and
@@ -102,78 +96,36 @@ func appendRows(b []byte, rows set) ([]byte, error) {
 		size += rows.count * column.width()
 	}
 	b = slices.Grow(b, size)
-	start := len(b) + 1
-	b = append(b, 'd', 0, 0, 0, 0)
-	b = append(b, copyHeader...)
-	for i := range rows.count {
-		b = binary.BigEndian.AppendUint16(b, uint16(len(rows.typed))) //nolint:gosec // A few columns.
-		for _, column := range rows.typed {
-			var err error
-			if b, err = column.appendField(b, i); err != nil {
-				return b, err
+	var err error
+	b = appendFrame(b, 'd', func(b []byte) []byte {
+		b = append(b, copyHeader...)
+		for i := range rows.count {
+			b = binary.BigEndian.AppendUint16(b, uint16(len(rows.typed))) //nolint:gosec // A few columns.
+			for _, column := range rows.typed {
+				if b, err = column.appendField(b, i); err != nil {
+					return b
+				}
 			}
 		}
-	}
-	b = append(b, copyTrailer...)
-	endMessage(b, start)
-	return append(b, 'c', 0, 0, 0, 4), nil
-}
-
-// endMessage writes the length of a message of the protocol, which includes its own four bytes, to its start.
-func endMessage(b []byte, start int) {
-	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start)) //nolint:gosec // Of maxRows rows.
+		return append(b, copyTrailer...)
+	})
+	return append(b, 'c', 0, 0, 0, 4), err
 }
 
 // sendRows sends a message and the rows of its COPY statements, and reads the responses. It returns the templates that
 // the message prepares, too. The driver has CopyFrom for a COPY that is alone in its message, and waits for the server
 // to ask for the rows.
 func (c *preparingConn) sendRows(ctx context.Context, m *message) (fresh []string, err error) {
-	const start = 1
 	b := make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare)
-	b, fresh = c.appendMessage(append(b, 'Q', 0, 0, 0, 0), m)
-	b = append(b, 0)
-	endMessage(b, start)
+	b = appendFrame(b, 'Q', func(b []byte) []byte {
+		b, fresh = c.appendMessage(b, m)
+		return append(b, 0)
+	})
 	b = append(b, m.statement.copied...)
 
 	_, err = c.exchange(ctx, b, answers{})
 	return fresh, c.checkRefusal(ctx, err)
 }
-
-// network returns the network connection, or the TLS connection in it.
-func (c *preparingConn) network() net.Conn { return c.pgConn.(*pgdriver.Conn).Conn() }
-
-// readResponse reads one response, and returns its body if that is a row to keep, and the error that it reports.
-func (c *preparingConn) readResponse(keeps bool) (kind byte, row []byte, reported *serverError, err error) {
-	var header [5]byte
-	if _, err := io.ReadFull(c.responses, header[:]); err != nil {
-		return 0, nil, nil, err
-	}
-	kind = header[0]
-	size := int(binary.BigEndian.Uint32(header[1:])) - (len(header) - 1)
-	switch {
-	case size < 0 || keeps && size > maxRow:
-		return 0, nil, nil, errResponse
-	case kind == 'D' && keeps:
-		row = make([]byte, size)
-		_, err = io.ReadFull(c.responses, row)
-		return kind, row, nil, err
-	case kind == 'E' && size <= maxResponse:
-		reported, err = readServerError(c.responses, size)
-		if err == nil && reported.Field('C') == "" {
-			err = errResponse
-		}
-		return kind, nil, reported, err
-	// The end of the message, with the state of the transaction; what statements return (T, D, C, I), that one was parsed
-	// or has its values (1, 2), what a server reports at any time (N, S, A), and that it asks for rows.
-	case kind == 'Z' && size == 1, strings.IndexByte("TDCI12NSAG", kind) >= 0:
-		_, err = c.responses.Discard(size)
-		return kind, nil, nil, err
-	}
-	return 0, nil, nil, errResponse
-}
-
-// errResponse is the error of a server that does not follow the protocol. The connection counts as lost.
-var errResponse = fmt.Errorf("an unexpected response of the server: %w", io.ErrUnexpectedEOF)
 
 // checkRefusal returns the error of a message with rows. If the server may take them by INSERT, that is how they are
 // written for a while.
@@ -205,29 +157,6 @@ type formRefusedError struct{ err error }
 
 func (e *formRefusedError) Error() string { return e.err.Error() }
 func (e *formRefusedError) Unwrap() error { return e.err }
-
-// serverError is an error of the server, by the codes of its fields. It is what pgdriver.Error is for the messages that
-// the driver sends.
-type serverError struct{ fields map[byte]string }
-
-func readServerError(from io.Reader, size int) (*serverError, error) {
-	body := make([]byte, size)
-	if _, err := io.ReadFull(from, body); err != nil {
-		return nil, err
-	}
-	e := &serverError{make(map[byte]string)}
-	for text := range strings.SplitSeq(string(body), "\x00") {
-		if text != "" {
-			e.fields[text[0]] = text[1:]
-		}
-	}
-	return e, nil
-}
-
-// Field returns a field of the message, as the protocol names it: C is the SQLSTATE.
-func (e *serverError) Field(code byte) string { return e.fields[code] }
-
-func (e *serverError) Error() string { return e.Field('M') }
 
 // mayTakeInsert reports whether the server may take as INSERT what it refused as COPY. A connection that it ended says
 // nothing about that.

@@ -33,19 +33,28 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
+// twins creates a table of records and another one like it, and returns a function that counts the rows that differ.
+func twins(t *testing.T, pool *sql.DB, other string) (differing func() (count int, err error)) {
+	t.Helper()
+	_, err := pool.ExecContext(t.Context(), `CREATE TABLE records
+		(id uuid, maybe uuid, number bigint, at bigint, text text, yes boolean, bytes bytea);
+		CREATE TABLE `+other+" (LIKE records)")
+	is.New(t).NoErr(err)
+	return func() (count int, err error) {
+		err = pool.QueryRowContext(t.Context(), `SELECT count(*) FROM ((TABLE records EXCEPT ALL TABLE `+other+`)
+			UNION ALL (TABLE `+other+" EXCEPT ALL TABLE records)) AS d").Scan(&count)
+		return count, err
+	}
+}
+
 // TestCopiedRowsAreThoseOfAnInsert checks that a COPY writes what an INSERT of the same records does, and that both
 // refuse the same texts.
 func TestCopiedRowsAreThoseOfAnInsert(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, pool := openOnOneConnection(t)
-	_, err := pool.ExecContext(t.Context(), `CREATE TABLE records
-		(id uuid, maybe uuid, number bigint, at bigint, text text, yes boolean, bytes bytea);
-		CREATE TABLE copied (LIKE records)`)
-	is.NoErr(err)
+	differing := twins(t, pool, "copied")
 	insert := store.InsertsOfEveryKind(false, false, true)
-	const different = `SELECT count(*) FROM ((TABLE records EXCEPT ALL TABLE copied) UNION ALL
-		(TABLE copied EXCEPT ALL TABLE records)) AS d`
 	ctx := t.Context()
 	write := func(records []store.EveryKind) (copyErr, insertErr error) {
 		inserted, insertErr := insert(records)
@@ -72,8 +81,7 @@ func TestCopiedRowsAreThoseOfAnInsert(t *testing.T) {
 		if (err == nil) != (insertErr == nil) {
 			t.Fatalf("COPY: %v, INSERT: %v", err, insertErr)
 		}
-		var count int
-		if err := pool.QueryRowContext(ctx, different).Scan(&count); err != nil || count != 0 {
+		if count, err := differing(); err != nil || count != 0 {
 			t.Fatalf("%d rows differ (%v)", count, err)
 		}
 	})
@@ -479,6 +487,7 @@ func FuzzResponsesToRows(f *testing.F) {
 		const buffer = 4096 // What comes after an end is read as far as it is there.
 		responses = responses[:min(len(responses), buffer)]
 		is := is.New(t)
+		_, _, _ = store.ReadBoundRows(responses, 1) // It does not panic.
 		state, usable, err := store.ReadResponses(responses)
 		ended, refused, whole := false, false, true
 		for rest := responses; len(rest) > 0; {

@@ -168,7 +168,7 @@ func TestPostgresFactPlans(t *testing.T) {
 					continue
 				}
 				asked++
-				plan := testdb.Explain(t, db.DB, store.ByIndex, "COSTS OFF", statement)
+				plan := testdb.Explain(t, db.DB, store.ByIndex(), "COSTS OFF", statement)
 				for node := range strings.SplitSeq(plan, "->  ") {
 					scan := strings.Contains(node, "Scan") && queue.MatchString(node) &&
 						// Its index is in the node below it.
@@ -214,7 +214,7 @@ func TestPostgresQueryPlans(t *testing.T) {
 		if !tableName.MatchString(statement) || strings.Contains(statement, "ticketing_migrations") {
 			continue
 		}
-		plan := testdb.Explain(t, db.DB, store.ByIndex, "COSTS OFF", statement)
+		plan := testdb.Explain(t, db.DB, store.ByIndex(), "COSTS OFF", statement)
 		for _, index := range indexes.FindAllStringSubmatch(plan, -1) {
 			used[index[1]] = true
 		}

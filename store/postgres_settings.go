@@ -11,15 +11,16 @@ import (
 // table that is small, or was small when its statistics were taken, or read all rows of a company by a bitmap scan. A
 // table without an index for a query is still read in full. The planner estimates such a high cost for that that it
 // would compile the plan with JIT first, which takes a quarter of a second.
-const byIndex = readByIndex + joinByIndex
+func byIndex() string { return readByIndex + localSettings(joinByIndex()) }
 
 // readByIndex is the part of byIndex that a read outside of a transaction needs: each setting costs such a read one or
 // two microseconds.
-const (
-	readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
-	joinByIndex = "SET LOCAL enable_hashjoin TO off; SET LOCAL enable_mergejoin TO off; " +
-		"SET LOCAL enable_memoize TO off; "
-)
+const readByIndex = "SET LOCAL enable_seqscan TO off; SET LOCAL enable_bitmapscan TO off; SET LOCAL jit TO off; "
+
+// joinByIndex is the rest of byIndex.
+func joinByIndex() []setting {
+	return []setting{{"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_memoize", "off"}}
+}
 
 // opening is what a message begins with: BEGIN, or nothing, and the settings. They are local to the transaction: a
 // pooler would pass settings of the session to other clients, or lose them. In a session that keeps settings, see
@@ -35,15 +36,17 @@ type setting struct{ name, value string }
 // local returns the statement that makes the setting in a transaction.
 func (s setting) local() string { return "SET LOCAL " + s.name + " TO " + s.value + "; " }
 
-// text returns what a message begins with in a session that keeps settings.
-func (o opening) text() string {
+// localSettings returns the statements that make settings in a transaction.
+func localSettings(settings []setting) string {
 	var text strings.Builder
-	text.WriteString(o.begin)
-	for _, s := range o.brief {
+	for _, s := range settings {
 		text.WriteString(s.local())
 	}
 	return text.String()
 }
+
+// text returns what a message begins with in a session that keeps settings.
+func (o opening) text() string { return o.begin + localSettings(o.brief) }
 
 // settings are sent first in a message outside of a transaction of the store's own, or after BEGIN.
 func (e *postgresEngine) settings(begin string, statement, lock time.Duration) opening {
@@ -55,8 +58,7 @@ func (e *postgresEngine) settings(begin string, statement, lock time.Duration) o
 		o.brief = append(o.brief, statementLimit(statement))
 	}
 	if lock > 0 {
-		o.brief = append(o.brief, setting{"enable_hashjoin", "off"}, setting{"enable_mergejoin", "off"},
-			setting{"enable_memoize", "off"}, lockLimit(lock))
+		o.brief = append(append(o.brief, joinByIndex()...), lockLimit(lock))
 	}
 	return o
 }
@@ -93,7 +95,7 @@ func (e *postgresEngine) limits(statement, lock time.Duration) string {
 		text.WriteString("SET LOCAL plan_cache_mode TO force_generic_plan; ")
 	}
 	if lock > 0 {
-		text.WriteString(byIndex + lockLimit(lock).local() + e.idleLimit())
+		text.WriteString(byIndex() + lockLimit(lock).local() + e.idleLimit())
 	}
 	return text.String()
 }
