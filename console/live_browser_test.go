@@ -169,6 +169,68 @@ func TestOpenQuestionStaysAsItIs(t *testing.T) {
 	p.IsClean()
 }
 
+// heldRefreshes are scripts that hold the response to a refresh, by where they hold it.
+var heldRefreshes = map[string]string{
+	"before its headers": `const r = await fetched(...all); await hold(); return r`,
+	"before its body": `const r = await fetched(...all), text = r.text.bind(r)
+		r.text = async () => { await hold(); return text() }
+		return r`,
+}
+
+// holdRefreshes holds each refresh from now on until window.go is called. A refresh may be on its way already: one more
+// follows it, and what is fetched after that is held.
+func holdRefreshes(p *browsertest.Page, held string) {
+	p.Text(`await new Promise((ready) => {
+		const fetched = window.fetch.bind(window)
+		const hold = () => new Promise((go) => { window.go = go })
+		const { ajax } = htmx
+		htmx.ajax = (...all) => ajax.apply(htmx, all).finally(() => {
+			window.fetch = async (...all) => {
+				if (!("X-Console-Live" in all[1].headers)) return fetched(...all)
+				` + held + `
+			}
+			htmx.ajax = (...all) => ajax.apply(htmx, all).finally(() => { window.finished = true })
+			ready("")
+		})
+		document.dispatchEvent(new Event("live"))
+	})`)
+}
+
+// TestFilterDuringARefreshKeepsItsList filters a list while the response of a refresh of the whole list is on its way,
+// before and after its headers: the filtered list stays.
+func TestFilterDuringARefreshKeepsItsList(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short leaves the browser out")
+	}
+	for name, held := range heldRefreshes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ok, s := is.New(t), newShop(t)
+			s.sellTo(t, "ngozi@example.com", 1)
+			s.sellTo(t, "ada@example.com", 1)
+			p := s.open(t, browsertest.New(t), owner, "/business/{companyId}/buyers", browsertest.Desktop)
+			p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
+			const rows = `[...document.querySelectorAll("#live tbody tr td:first-child")].map((td) => td.innerText).join()`
+			holdRefreshes(p, held)
+			p.Text(`document.dispatchEvent(new Event("live"))`)
+			p.Wait(`window.go !== undefined`)
+			p.Role("textbox", "^Email starts with").Type("ng")
+			p.Role("button", "^Show$").Click()
+			p.Wait(rows + ` === "ngozi@example.com"`)
+			const release = `(() => { const { go } = window; window.go = undefined; window.finished = false; go() })()`
+			p.Text(release)
+			p.Wait(`window.finished === true`)
+			ok.Equal(p.Text(rows), "ngozi@example.com")
+			p.Wait(`window.go !== undefined`) // It is fetched once more, as it is filtered now.
+			p.Text(release)
+			p.Wait(`window.finished === true`)
+			ok.Equal(p.Text(rows), "ngozi@example.com")
+			p.IsClean()
+		})
+	}
+}
+
 // TestQuestionThatIsOpenedDuringARefreshStaysAsItIs opens the question before an approval while the response of a
 // refresh is on its way, before and after its headers: the list stays as it is until the question is closed.
 func TestQuestionThatIsOpenedDuringARefreshStaysAsItIs(t *testing.T) {
@@ -176,14 +238,7 @@ func TestQuestionThatIsOpenedDuringARefreshStaysAsItIs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves the browser out")
 	}
-	for name, held := range map[string]string{
-		"before its headers": `window.fetch = async (...all) => { const r = await fetched(...all); await hold(); return r }`,
-		"before its body": `window.fetch = async (...all) => {
-			const r = await fetched(...all), text = r.text.bind(r)
-			r.text = async () => { await hold(); return text() }
-			return r
-		}`,
-	} {
+	for name, held := range heldRefreshes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ok, s := is.New(t), newShop(t)
@@ -206,18 +261,7 @@ func TestQuestionThatIsOpenedDuringARefreshStaysAsItIs(t *testing.T) {
 			p.Wait(`document.querySelector("#stream")?._htmx?.sse !== undefined`)
 			const question = `document.querySelector("[action$='/approve']").closest("details")`
 			const rows = `document.querySelectorAll("tr[id^=settlement]").length`
-			// A refresh may be on its way already. One more follows it, and what is fetched after that is held.
-			p.Text(`await new Promise((ready) => {
-				const fetched = window.fetch.bind(window)
-				const hold = () => new Promise((go) => { window.go = go })
-				const { ajax } = htmx
-				htmx.ajax = (...all) => ajax.apply(htmx, all).finally(() => {
-					` + held + `
-					htmx.ajax = (...all) => ajax.apply(htmx, all).finally(() => { window.finished = true })
-					ready("")
-				})
-				document.dispatchEvent(new Event("live"))
-			})`)
+			holdRefreshes(p, held)
 			ok.Equal(p.Text(rows+` + ""`), "1")
 			request(s.other)
 			p.Wait(`window.go !== undefined`)

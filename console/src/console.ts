@@ -107,12 +107,7 @@ document.addEventListener("htmx:before:response", (event) => {
   const { response, request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
   const { ok, redirected, status } = response.raw;
   if (ok && !redirected) {
-    // The filter was changed meanwhile, and its answer was faster: this one is of another list. Or a question was opened.
-    const otherList = new URL(request.action, location.href).search !== location.search;
-    if (sourceElement.id === "live" && (otherList || answering())) {
-      event.preventDefault();
-      stale = true;
-    }
+    dropLate(event);
     return;
   }
   event.preventDefault();
@@ -138,13 +133,18 @@ interface Exchange {
   ctx: { request: { action: string }; response: { raw: Response }; sourceElement: Element };
 }
 
-// Nor does a response that was arriving when the question was opened change it.
-document.addEventListener("htmx:before:swap", (event) => {
-  if ((event as CustomEvent<Exchange>).detail.ctx.sourceElement.id === "live" && answering()) {
+// dropLate drops a response for the live part that comes too late: the filter was changed meanwhile, and its response
+// was faster, so this one is of another list; or a question was opened.
+const dropLate = (event: Event): void => {
+  const { request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
+  const otherList = new URL(request.action, location.href).search !== location.search;
+  if (sourceElement.id === "live" && (otherList || answering())) {
     event.preventDefault();
     stale = true;
   }
-});
+};
+// Either may happen after the headers, while the body arrives.
+document.addEventListener("htmx:before:swap", dropLate);
 
 // The stream of a page says that something changed. The page then fetches its live part again, one time at a time.
 let fetching = false;
