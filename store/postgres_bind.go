@@ -80,8 +80,9 @@ func (c *preparingConn) bind(m *message) boundMessage {
 	}
 	var from part
 	for _, one := range m.statement.statements() {
-		b.add(m.statement.text[from.text:one.text], func(b []byte) []byte {
-			return m.statement.appendValues(b, from.literals, one.literals)
+		template := m.statement.text[from.text:one.text]
+		b.add(template, func(b []byte) []byte {
+			return m.statement.appendValues(b, template, from.literals, one.literals)
 		})
 		b.text = append(b.text, m.statement.copied[from.copied:one.copied]...)
 		from = one
@@ -134,33 +135,51 @@ func appendSettings(b []byte, settings []setting) []byte {
 	return append(b, binaryResults...)
 }
 
-// appendValues appends the rest of a Bind: that its values are texts, the values, and that its results are binary.
-func (b *builder) appendValues(to []byte, from, end int) []byte {
-	to = append(to, 0, 0)
-	to = binary.BigEndian.AppendUint16(to, uint16(end-from)) //nolint:gosec // One for each column.
-	for i := from; i < end; i++ {
-		literal := b.literal(i)
+// appendValues appends the rest of a Bind of a template: the forms of its values, the values, and that its results are
+// binary. Each value has its binary form, or is a text where that is no longer to read.
+func (b *builder) appendValues(to, template []byte, from, end int) []byte {
+	count := uint16(end - from) //nolint:gosec // One for each column.
+	to = binary.BigEndian.AppendUint16(to, count)
+	forms := len(to)
+	for range count {
+		to = append(to, 0, 0)
+	}
+	to = binary.BigEndian.AppendUint16(to, count)
+	for i := range int(count) {
+		mark := bytes.IndexByte(template, literalMark)
+		kind := literalTypes[template[mark+1]]
+		template = template[mark+2:]
+		literal := b.literal(from + i)
 		if string(literal) == "NULL" {
 			to = append(to, nullValue...)
 			continue
 		}
-		at := len(to)
-		to = append(to, 0, 0, 0, 0)
 		if literal[0] == '\'' { // Else it is TRUE or FALSE.
 			literal = literal[1 : len(literal)-1]
 		}
-		for {
-			quote := bytes.IndexByte(literal, '\'')
-			if quote < 0 {
-				break
-			}
-			// A quote in a literal is doubled.
-			to, literal = append(to, literal[:quote+1]...), literal[quote+2:]
+		at := len(to)
+		to = append(to, 0, 0, 0, 0)
+		value, isBinary := appendBinary(to, kind, literal)
+		if isBinary {
+			binary.BigEndian.PutUint16(value[forms+2*i:], 1)
+		} else {
+			value = appendUnquoted(to, literal)
 		}
-		to = append(to, literal...)
+		to = value
 		binary.BigEndian.PutUint32(to[at:], uint32(len(to)-at-4)) //nolint:gosec // Of maxRows rows.
 	}
 	return append(to, binaryResults...)
+}
+
+// appendUnquoted appends what a literal without the quotes around it means: a quote in it is doubled.
+func appendUnquoted(to, literal []byte) []byte {
+	for {
+		quote := bytes.IndexByte(literal, '\'')
+		if quote < 0 {
+			return append(to, literal...)
+		}
+		to, literal = append(to, literal[:quote+1]...), literal[quote+2:]
+	}
 }
 
 // sendBound sends a message that can be one of the extended protocol. It returns the rows of joined reads, and the

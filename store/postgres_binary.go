@@ -1,0 +1,183 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+
+	"github.com/google/uuid"
+)
+
+// Values in PostgreSQL's binary form, from their literals. The server reads that form in a fraction of the time: for
+// the arrays of a group of many companies it takes a twentieth of the whole sale to read their texts.
+
+// arrayElement returns the type of an array's elements, and whether it is an array.
+func arrayElement(kind string) (element string, isArray bool) {
+	n := len(kind) - len("[]")
+	if n < 0 || kind[n:] != "[]" {
+		return "", false
+	}
+	return kind[:n], true
+}
+
+// kindNumber returns the number of a type in PostgreSQL's catalogue.
+func kindNumber(kind string) uint32 {
+	switch kind {
+	case "uuid":
+		return kindUUID
+	case "bigint":
+		return kindInt8
+	case "int":
+		return kindInt4
+	case "boolean":
+		return kindBool
+	case "bytea":
+		return kindBytes
+	default:
+		return kindText
+	}
+}
+
+// appendBinary appends a value in the binary form of its type. The text is its literal without the quotes around it. It
+// reports whether it could: else it appends nothing that counts, and the value is sent as text.
+func appendBinary(to []byte, kind string, text []byte) ([]byte, bool) {
+	if element, isArray := arrayElement(kind); isArray {
+		return appendBinaryArray(to, element, text)
+	}
+	switch kind {
+	case "uuid", "bigint", "bytea":
+		return appendBinaryElement(to, kind, text)
+	}
+	return to, false // The binary form is the text, or not worth it.
+}
+
+// appendBinaryElement appends a value that is no array, without quotes and escapes.
+func appendBinaryElement(to []byte, kind string, text []byte) ([]byte, bool) {
+	switch kind {
+	case "uuid":
+		id, err := uuid.ParseBytes(text)
+		return append(to, id[:]...), err == nil
+	case "bigint":
+		n, ok := parseNumber(text)
+		return binary.BigEndian.AppendUint64(to, uint64(n)), ok //nolint:gosec // All 64 bits are wanted.
+	case "int":
+		n, ok := parseNumber(text)
+		ok = ok && n >= math.MinInt32 && n <= math.MaxInt32
+		return binary.BigEndian.AppendUint32(to, uint32(n)), ok //nolint:gosec // It is an int32.
+	case "boolean":
+		switch string(text) {
+		case "true":
+			return append(to, 1), true
+		case "false":
+			return append(to, 0), true
+		}
+		return to, false
+	case "bytea":
+		digits, isHex := bytes.CutPrefix(text, []byte(`\x`))
+		to, err := hex.AppendDecode(to, digits)
+		return to, isHex && err == nil
+	default:
+		return append(to, text...), true
+	}
+}
+
+// parseNumber parses a number of at most 18 digits, which every amount and time has.
+func parseNumber(text []byte) (n int64, ok bool) {
+	digits, negative := bytes.CutPrefix(text, []byte("-"))
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, false
+	}
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(digit-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+// appendBinaryArray appends an array, whose literal begins with { and ends with }.
+func appendBinaryArray(to []byte, element string, text []byte) ([]byte, bool) {
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return to, false
+	}
+	text = text[1 : len(text)-1]
+	start, count := len(to), 0
+	to = appendNumbers(to, 0, 0, kindNumber(element)) // The form of an empty array.
+	if len(text) > 0 {
+		to = appendNumbers(to, 0, 1) // The number of elements, and the place of the first.
+	}
+	for more := len(text) > 0; more; count++ {
+		value, isQuoted, rest, ok := cutElement(text)
+		if !ok || !isQuoted && element == "text" {
+			return to, false
+		}
+		at := len(to)
+		if !isQuoted && string(value) == "NULL" {
+			to = append(to, nullValue...)
+			binary.BigEndian.PutUint32(to[start+4:], 1)
+		} else {
+			to = append(to, 0, 0, 0, 0)
+			if isQuoted {
+				value = appendPlain(to, value)[len(to):]
+			}
+			if to, ok = appendBinaryElement(to, element, value); !ok {
+				return to, false
+			}
+			binary.BigEndian.PutUint32(to[at:], uint32(len(to)-at-4)) //nolint:gosec // Of maxRows rows.
+		}
+		if more = len(rest) > 0; more {
+			text = rest[1:] // after the comma
+		}
+	}
+	if count > 0 {
+		binary.BigEndian.PutUint32(to[start:], 1)                // dimension
+		binary.BigEndian.PutUint32(to[start+12:], uint32(count)) //nolint:gosec // At most maxRows.
+	}
+	return to, true
+}
+
+func appendNumbers(to []byte, numbers ...uint32) []byte {
+	for _, n := range numbers {
+		to = binary.BigEndian.AppendUint32(to, n)
+	}
+	return to
+}
+
+// cutElement cuts the first element of the literal of an array, without the quotes around it. What is left is empty or
+// begins with a comma.
+func cutElement(text []byte) (value []byte, isQuoted bool, rest []byte, ok bool) {
+	if text, isQuoted = bytes.CutPrefix(text, []byte{'"'}); !isQuoted {
+		end := bytes.IndexByte(text, ',')
+		if end < 0 {
+			end = len(text)
+		}
+		return text[:end], false, text[end:], end > 0
+	}
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			rest = text[i+1:]
+			return text[:i], true, rest, len(rest) == 0 || rest[0] == ','
+		}
+	}
+	return nil, false, nil, false
+}
+
+// appendPlain appends a quoted element without its escapes. An apostrophe is doubled, since it stands in a literal.
+func appendPlain(to, value []byte) []byte {
+	for {
+		at := bytes.IndexAny(value, `\'`)
+		if at < 0 || at+1 == len(value) {
+			return append(to, value...)
+		}
+		to = append(append(to, value[:at]...), value[at+1])
+		value = value[at+2:]
+	}
+}
