@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/floatgate/ticketing/driver"
 )
@@ -205,6 +206,22 @@ const (
 	kindUUID  = 2950
 )
 
+// count returns how many rows are left, as far as they are whole.
+func (r *recordRows) count() (rows int) {
+	for rest := r.records; len(rest) >= 4; rows++ {
+		fields := int32(binary.BigEndian.Uint32(rest)) //nolint:gosec // PostgreSQL sends an int32.
+		rest = rest[4:]
+		for range fields {
+			if len(rest) < 8 {
+				return rows
+			}
+			length := int32(binary.BigEndian.Uint32(rest[4:])) //nolint:gosec // PostgreSQL sends an int32.
+			rest = rest[min(8+max(int(length), 0), len(rest)):]
+		}
+	}
+	return rows
+}
+
 // Next begins the next row.
 func (r *recordRows) Next() bool {
 	if len(r.records) == 0 {
@@ -265,8 +282,13 @@ func (r *recordRows) Scan(into ...any) error {
 // scan reads the field into a variable. An error does not contain the value, which may be that of a buyer.
 func (f recordField) scan(into any) error {
 	switch to := into.(type) {
-	case *id: // The most frequent kind.
+	// The most frequent kinds: a Scanner would need the value on the heap.
+	case *id:
 		return f.scanID(to)
+	case *moment:
+		return f.scanMoment(to)
+	case *missing:
+		return f.scanMissing((*string)(to))
 	case sql.Scanner:
 		value, err := f.decode()
 		if err != nil {
@@ -318,6 +340,33 @@ func (f recordField) scanID(to *id) error {
 		return errField
 	}
 	copy(to[:], f.value)
+	return nil
+}
+
+// scanMoment reads a time, the zero time for NULL.
+func (f recordField) scanMoment(to *moment) error {
+	*to = moment{}
+	if f.value == nil {
+		return nil
+	}
+	var ms int64
+	if err := f.scanInt(&ms); err != nil {
+		return err
+	}
+	*to = moment(time.UnixMilli(ms).UTC())
+	return nil
+}
+
+// scanMissing reads a text, empty for NULL.
+func (f recordField) scanMissing(to *string) error {
+	*to = ""
+	if f.value == nil {
+		return nil
+	}
+	if f.kind != kindText {
+		return errField
+	}
+	*to = string(f.value)
 	return nil
 }
 

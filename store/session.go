@@ -102,6 +102,9 @@ func fetch[R any](
 func scanInto[R any](records *[]R, scan func(rowSet, *R) error) func(rowSet) error {
 	return func(rows rowSet) error {
 		*records = nil
+		if all, ok := rows.(*recordRows); ok {
+			*records = make([]R, 0, all.count())
+		}
 		for rows.Next() {
 			// Scan the record in place: a separate record would be one more allocation for each row.
 			*records = append(*records, *new(R))
@@ -263,31 +266,48 @@ func expired(ctx context.Context) bool {
 func findByRefs[K comparable, R any](
 	refs []K, key func(R) K, find func(refs []K) ([]R, error),
 ) ([]R, error) {
-	answer := make([]R, len(refs))
-	for start := 0; start < len(refs); start += maxRows {
-		part := refs[start:min(start+maxRows, len(refs))]
+	if len(refs) <= maxRows {
+		found, err := find(refs)
+		if err != nil {
+			return nil, err
+		}
+		return inOrder(refs, key, found), nil
+	}
+	answer := make([]R, 0, len(refs))
+	for part := range slices.Chunk(refs, maxRows) {
 		found, err := find(part)
 		if err != nil {
 			return nil, err
 		}
-		copy(answer[start:], inOrder(part, key, found))
+		answer = append(answer, inOrder(part, key, found)...)
 	}
 	return answer, nil
 }
 
 // inOrder returns the found records in the order of their references, with the zero record where nothing was found.
 func inOrder[K comparable, R any](refs []K, key func(R) K, found []R) []R {
+	if len(found) == len(refs) {
+		ordered := true
+		for i := 0; i < len(found) && ordered; i++ {
+			ordered = key(found[i]) == refs[i]
+		}
+		if ordered {
+			return found
+		}
+	}
 	answer := make([]R, len(refs))
-	if len(refs) == 1 {
+	if len(refs) == 1 || len(found) == 0 {
 		copy(answer, found)
 		return answer
 	}
-	kept := make(map[K]R, len(found))
-	for _, record := range found {
-		kept[key(record)] = record
+	place := make(map[K]int, len(found))
+	for i, record := range found {
+		place[key(record)] = i
 	}
 	for i, ref := range refs {
-		answer[i] = kept[ref]
+		if at, kept := place[ref]; kept {
+			answer[i] = found[at]
+		}
 	}
 	return answer
 }
