@@ -252,13 +252,13 @@ func (st *sale) write(ctx context.Context, tx driver.Tx) error {
 		}
 	}
 	// The gate and the locks keep other transactions from these rows, so the order of the writes is free. A store may
-	// send all of them with the commit.
+	// send all of them with the commit, and changes of rows as one.
 	for _, write := range []func() error{
 		func() error { return tx.UpdateBatches(ctx, batches) },
+		func() error { return tx.UpdateWallets(ctx, distinct(wallets)) },
+		func() error { return tx.PutBuyers(ctx, buyers) },
 		func() error { return tx.AppendOrders(ctx, st.orders) },
 		func() error { return tx.AppendAdmissions(ctx, st.admissions) },
-		func() error { return tx.PutBuyers(ctx, buyers) },
-		func() error { return tx.UpdateWallets(ctx, distinct(wallets)) },
 		func() error { return tx.AppendEntries(ctx, st.entries) },
 		func() error { return tx.AppendFacts(ctx, st.facts) },
 	} {

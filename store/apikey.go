@@ -76,11 +76,11 @@ func (s *session) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]drive
 			return driver.APIKeyRef{CompanyID: k.CompanyID, ID: k.ID}
 		},
 		func(refs []driver.APIKeyRef) ([]driver.APIKey, error) {
-			return query(ctx, s, "APIKeys", scanAPIKey,
-				"SELECT "+apiKeyColumns+" FROM ?",
-				keyedRows{table: "ticketing_api_keys k", set: newSet("company_id, id", refs, func(r driver.APIKeyRef) []any {
-					return []any{r.CompanyID, r.ID}
-				})})
+			return queryRefs(ctx, s, question{name: "APIKeys"}, refs, scanAPIKey, "SELECT "+apiKeyColumns+" FROM ?",
+				func() fragment {
+					return keyedRows{table: "ticketing_api_keys k", set: newSet("company_id, id", refs,
+						func(r driver.APIKeyRef) []any { return []any{r.CompanyID, r.ID} })}
+				})
 		})
 }
 

@@ -30,6 +30,8 @@ type builder struct {
 	// prepare is set if a connection keeps the statement prepared. parts are the statements of a message.
 	prepare keeping
 	parts   []part
+	// table is the one that the statement writes, if it reads no other.
+	table string
 	// joined is set if the last statement is that of joined reads: see joinReads.
 	joined bool
 	// copied are the rows of the COPY statements of a message, as they follow it: see postgres_copy.go.

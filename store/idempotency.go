@@ -22,10 +22,11 @@ func (tx *transaction) Results(
 ) ([]driver.IdempotencyResult, error) {
 	return findByRefs(refs, func(r driver.IdempotencyResult) driver.IdempotencyKey { return r.IdempotencyKey },
 		func(refs []driver.IdempotencyKey) ([]driver.IdempotencyResult, error) {
-			return query(ctx, &tx.session, "Results", scanResult,
-				"SELECT "+resultColumns+` FROM ?`,
-				keyedRows{table: "ticketing_idempotency_keys i", set: newSet("company_id, operation, key", refs,
-					func(r driver.IdempotencyKey) []any { return []any{r.CompanyID, r.Operation, r.Key} })})
+			return queryRefs(ctx, &tx.session, question{name: "Results"}, refs, scanResult,
+				"SELECT "+resultColumns+" FROM ?", func() fragment {
+					return keyedRows{table: "ticketing_idempotency_keys i", set: newSet("company_id, operation, key", refs,
+						func(r driver.IdempotencyKey) []any { return []any{r.CompanyID, r.Operation, r.Key} })}
+				})
 		})
 }
 

@@ -91,7 +91,7 @@ func (s *session) withLines(
 		return lines
 	}
 	if of != nil {
-		s.ahead.announce(linesOf())
+		s.ahead.announce(linesOf(), question{})
 	}
 	orders, err := read()
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *session) indexEntries(
 			s.keep("ListOrders", orders)
 			return orders
 		}
-		s.ahead.announce(ordersOf(nil))
+		s.ahead.announce(ordersOf(nil), question{})
 	}
 	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
 	numbers, err := fetch(ctx, s, "ListOrders", scan, entries("number"))

@@ -34,9 +34,22 @@ func kindNumber(kind string) uint32 {
 		return kindBool
 	case "bytea":
 		return kindBytes
-	default:
+	case "text":
 		return kindText
+	case "uuid[]":
+		return 2951
+	case "bigint[]":
+		return 1016
+	case "int[]":
+		return 1007
+	case "boolean[]":
+		return 1000
+	case "bytea[]":
+		return 1001
+	case "text[]":
+		return 1009
 	}
+	panic("ticketing/store: a value of an unknown type")
 }
 
 // appendBinary appends a value in the binary form of its type. The text is its literal without the quotes around it. It

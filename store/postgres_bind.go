@@ -30,8 +30,7 @@ const (
 	// execute is an Execute of all rows of what was bound last, and endOfMessage a Sync.
 	execute      = "E\x00\x00\x00\x09\x00\x00\x00\x00\x00"
 	endOfMessage = "S\x00\x00\x00\x04"
-	// noValues and binaryResults are the end of a Bind: all results have their binary form.
-	noValues      = "\x00\x00\x00\x00" + binaryResults
+	// binaryResults is the end of a Bind: all results have their binary form.
 	binaryResults = "\x00\x01\x00\x01"
 	// maxBound is the longest such message without rows of COPY, in bytes of its statements and values. A new connection
 	// takes as many at once.
@@ -52,8 +51,12 @@ func (c *preparingConn) canBind(m *message) bool {
 	for _, one := range m.statement.statements() {
 		template := m.statement.text[from.text:one.text]
 		_, known := c.names[string(template)]
-		isCopy, isCommit := one.copied > from.copied, string(template) == commit
-		if !isCopy && !isCommit && (one.prepare == keepNot || !known) {
+		switch {
+		case one.shards != nil:
+			return false
+		case one.copied > from.copied, string(template) == commit: // Prepared with the message.
+		case one.core.kind == takesLocks, one.core.kind == locksRows: // In the form of mergeTaking and mergeLocks.
+		case one.prepare == keepNot, !known:
 			return false
 		}
 		from = one
@@ -64,35 +67,73 @@ func (c *preparingConn) canBind(m *message) bool {
 // boundMessage is a message of the extended protocol.
 type boundMessage struct {
 	conn       *preparingConn
+	of         *builder // has the literals
 	text       []byte
 	statements int
 	fresh      []string // the templates that it prepares, or "" for one without a name
 }
 
-// bind returns a message of the extended protocol. All settings of its beginning are one statement.
+// bind returns a message of the extended protocol. Some of its statements are those of several parts: see
+// postgres_merge.go.
 func (c *preparingConn) bind(m *message) boundMessage {
-	b := boundMessage{conn: c, text: make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare)}
-	if begin := m.opening.begin; begin != "" {
-		b.add([]byte(strings.TrimSuffix(begin, "; ")), func(b []byte) []byte { return append(b, noValues...) })
+	b := boundMessage{
+		conn: c, of: m.statement, text: make([]byte, 0, len(m.before)+m.statement.size()+roomToPrepare),
 	}
-	if settings := m.opening.brief; len(settings) > 0 {
-		b.add(settingsStatement(settings), func(b []byte) []byte { return appendSettings(b, settings) })
+	if begin := m.opening.begin; begin != "" {
+		b.add([]byte(strings.TrimSuffix(begin, "; ")), nil, 0, 0)
 	}
 	var from part
-	for _, one := range m.statement.statements() {
-		template := m.statement.text[from.text:one.text]
-		b.add(template, func(b []byte) []byte {
-			return m.statement.appendValues(b, template, from.literals, one.literals)
-		})
-		b.text = append(b.text, m.statement.copied[from.copied:one.copied]...)
-		from = one
+	settings := m.opening.brief
+	for parts := m.statement.statements(); len(parts) > 0; {
+		one := c.merge(m.statement.text, from.text, parts, settings)
+		last := from
+		if one.parts > 0 {
+			last = parts[one.parts-1]
+		}
+		b.add(one.template, settings, from.literals, last.literals)
+		b.text = append(b.text, m.statement.copied[from.copied:last.copied]...)
+		from, parts, settings = last, parts[one.parts:], nil
 	}
 	b.text = append(b.text, endOfMessage...)
 	return b
 }
 
-// add adds a statement, and prepares it if the session does not have it and there is room.
-func (b *boundMessage) add(template []byte, appendValues func([]byte) []byte) {
+// merge returns the first statement to send for some parts of a message, with the settings. Its template is valid until
+// the next call.
+func (c *preparingConn) merge(text []byte, start int, parts []part, settings []setting) (one merged) {
+	switch kind := parts[0].core.kind; {
+	case kind == takesLocks || len(settings) > 0:
+		one = mergeTaking(c.template[:0], settings, text, start, parts)
+	case kind == locksRows:
+		one = mergeLocks(c.template[:0], text, start, parts)
+	case kind == writesRows:
+		one = mergeWrites(c.template[:0], text, start, parts)
+		if one.template != nil && !c.mayMerge(one.template) {
+			one.template = nil
+		}
+	}
+	if one.template == nil {
+		return merged{template: text[start:parts[0].text], parts: 1}
+	}
+	c.template = one.template
+	return one
+}
+
+// mayMerge reports whether the session has merged writes prepared, or may prepare them.
+func (c *preparingConn) mayMerge(template []byte) bool {
+	if _, known := c.names[string(template)]; known {
+		return true
+	}
+	if c.merges >= maxMerged || c.shared.most-c.number <= reservedStatements {
+		return false
+	}
+	c.merges++
+	return true
+}
+
+// add adds a statement, and prepares it if the session does not have it and there is room. Its values are those of
+// settings and then some of the literals.
+func (b *boundMessage) add(template []byte, settings []setting, from, end int) {
 	name, known := b.conn.names[string(template)]
 	if !known {
 		fresh := ""
@@ -100,45 +141,30 @@ func (b *boundMessage) add(template []byte, appendValues func([]byte) []byte) {
 			name, fresh = b.conn.newName(template), string(template)
 		}
 		b.fresh = append(b.fresh, fresh)
-		// The types of the values are those that PostgreSQL infers.
-		b.text = appendFrame(b.text, 'P', func(b []byte) []byte {
-			return append(append(append(append(b, name...), 0), template...), 0, 0, 0)
-		})
+		b.text = appendFrame(b.text, 'P', func(b []byte) []byte { return appendParse(b, name, template) })
 	}
-	b.text = appendFrame(b.text, 'B', func(b []byte) []byte {
-		return appendValues(append(append(append(b, 0), name...), 0))
+	b.text = appendFrame(b.text, 'B', func(text []byte) []byte {
+		return b.appendValues(append(append(append(text, 0), name...), 0), template, settings, from, end)
 	})
 	b.text = append(b.text, execute...)
 	b.statements++
 }
 
-// settingsStatement returns the statement that makes settings in a transaction.
-func settingsStatement(settings []setting) []byte {
-	text := []byte("SELECT ")
-	for i, s := range settings {
-		if i > 0 {
-			text = append(text, ", "...)
-		}
-		text = append(append(append(text, "set_config('"...), s.name...), "', "...)
-		text = append(appendParameter(text, i+1), ", true)"...)
-	}
-	return text
-}
-
-// appendSettings appends the rest of a Bind of settingsStatement.
-func appendSettings(b []byte, settings []setting) []byte {
-	b = binary.BigEndian.AppendUint16(append(b, 0, 0), uint16(len(settings))) //nolint:gosec // A few.
-	for _, s := range settings {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(s.value))) //nolint:gosec // A name or a number.
-		b = append(b, s.value...)
-	}
-	return append(b, binaryResults...)
+// appendParse appends the rest of a Parse: the name of the statement, its text, and the types of its values.
+func appendParse(b []byte, name string, template []byte) []byte {
+	var types []byte
+	b = eachMark(append(append(b, name...), 0), template, func(b []byte, number int, kind string) []byte {
+		types = binary.BigEndian.AppendUint32(types, kindNumber(kind))
+		return appendParameter(b, number+1)
+	})
+	b = binary.BigEndian.AppendUint16(append(b, 0), uint16(len(types)/4)) //nolint:gosec // One for each column.
+	return append(b, types...)
 }
 
 // appendValues appends the rest of a Bind of a template: the forms of its values, the values, and that its results are
 // binary. Each value has its binary form, or is a text where that is no longer to read.
-func (b *builder) appendValues(to, template []byte, from, end int) []byte {
-	count := uint16(end - from) //nolint:gosec // One for each column.
+func (b *boundMessage) appendValues(to, template []byte, settings []setting, from, end int) []byte {
+	count := uint16(len(settings) + end - from) //nolint:gosec // One for each column.
 	to = binary.BigEndian.AppendUint16(to, count)
 	forms := len(to)
 	for range count {
@@ -149,7 +175,11 @@ func (b *builder) appendValues(to, template []byte, from, end int) []byte {
 		mark := bytes.IndexByte(template, literalMark)
 		kind := literalTypes[template[mark+1]]
 		template = template[mark+2:]
-		literal := b.literal(from + i)
+		if i < len(settings) {
+			to = append(appendLength(to, len(settings[i].value)), settings[i].value...)
+			continue
+		}
+		literal := b.of.literal(from + i - len(settings))
 		if string(literal) == "NULL" {
 			to = append(to, nullValue...)
 			continue
@@ -158,12 +188,11 @@ func (b *builder) appendValues(to, template []byte, from, end int) []byte {
 			literal = literal[1 : len(literal)-1]
 		}
 		at := len(to)
-		to = append(to, 0, 0, 0, 0)
-		value, isBinary := appendBinary(to, kind, literal)
+		value, isBinary := appendBinary(append(to, 0, 0, 0, 0), kind, literal)
 		if isBinary {
 			binary.BigEndian.PutUint16(value[forms+2*i:], 1)
 		} else {
-			value = appendUnquoted(to, literal)
+			value = appendUnquoted(append(to, 0, 0, 0, 0), literal)
 		}
 		to = value
 		binary.BigEndian.PutUint32(to[at:], uint32(len(to)-at-4)) //nolint:gosec // Of maxRows rows.

@@ -246,11 +246,13 @@ var errFewClaims = errors.New("the database returned too few claims")
 
 // claimsSetting is the expression of the answers of the claims, one letter for each: t if it was acquired, else f. The
 // statement of the claims returns no rows, so that reads can follow it in the same message. It leaves the answers in a
-// setting of the transaction: claimsCondition is the condition of the statement.
+// setting of the transaction: claimsCondition is the condition of the statement, which is false.
 const (
-	claimsSetting   = "current_setting('ticketing.claims')"
-	claimsCondition = "(SELECT set_config('ticketing.claims', string_agg(left(" +
-		"pg_try_advisory_xact_lock(n)::text, 1), ''), true) FROM unnest(?) AS n) IS NULL"
+	claimsSetting    = "current_setting('ticketing.claims')"
+	claimsExpression = "(SELECT set_config('ticketing.claims', string_agg(left(" +
+		"pg_try_advisory_xact_lock(n)::text, 1), ''), true) FROM unnest(?) AS n)"
+	claimsCondition = claimsExpression + noClaims
+	noClaims        = " IS NULL"
 )
 
 // lockMessage returns the statements that take the locks. None returns rows: they are conditions that are never true,
@@ -258,10 +260,10 @@ const (
 func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (message *builder, returnsClaims bool) {
 	message = build(e, "")
 	eachGate(e.gates(in.Exclusive), e.gates(in.Shared), func(function string, gates []int64) {
-		e.appendSilent(message, "(SELECT count("+function+"(n)::text) FROM unnest(?) AS n) < 0", numbers(gates))
+		e.appendTaking(message, "(SELECT count("+function+"(n)::text) FROM unnest(?) AS n)", " < 0", gates)
 	})
 	if returnsClaims = len(in.Keys) > 0; returnsClaims {
-		e.appendSilent(message, claimsCondition, numbers(e.claims(in.Keys)))
+		e.appendTaking(message, claimsExpression, noClaims, e.claims(in.Keys))
 	}
 	if after != "" {
 		message.add(after)
@@ -274,9 +276,21 @@ func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (mess
 // company that does not exist, so that its plan has no scan of a table. The id is in a subquery: if the planner saw
 // that no partition can have it, it would leave out the condition as well, and with it the locks.
 func (e *postgresEngine) appendSilent(to *builder, condition string, values ...any) {
-	to.add("UPDATE ticketing_companies SET id = id WHERE id = (SELECT '"+uuid.Nil.String()+"'::uuid) AND "+condition,
-		values...)
+	to.add(silent+condition, values...)
 	to.endPart(keepAlways, e.shards)
+}
+
+// silent is what a statement of appendSilent begins with.
+const silent = "UPDATE ticketing_companies SET id = id WHERE id = (SELECT '00000000-0000-0000-0000-000000000000'::uuid) AND "
+
+// appendTaking is appendSilent for an expression that takes advisory locks. With its end it is the condition.
+func (e *postgresEngine) appendTaking(to *builder, expression, end string, locks []int64) {
+	to.add(silent)
+	from := to.inPart()
+	to.add(expression, numbers(locks))
+	of := core{kind: takesLocks, from: from, end: to.inPart()}
+	to.add(end)
+	to.endPartOf(keepAlways, e.shards, of)
 }
 
 // numbers is a fragment: an array of numbers.

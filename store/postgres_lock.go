@@ -24,10 +24,14 @@ func (e *postgresEngine) appendLock(to *builder, table string, statement *builde
 
 // appendCount counts the rows that a statement locks in a condition that is never true, between two parts of its text.
 func (e *postgresEngine) appendCount(to *builder, table string, statement *builder, before, after string) {
-	to.add("UPDATE " + table + " SET company_id = company_id WHERE " + before + "(SELECT count(1) FROM (")
+	to.add("UPDATE " + table + " SET company_id = company_id WHERE ")
+	from := to.inPart()
+	to.add(before + "(SELECT count(1) FROM (")
 	to.append(statement)
-	to.add(") AS locked) < 0" + after)
-	to.endPart(keepAlways, statement.shards)
+	to.add(") AS locked)" + after)
+	end := to.inPart()
+	to.add(" < 0")
+	to.endPartOf(keepAlways, statement.shards, core{kind: locksRows, from: from, end: end})
 }
 
 // appendClaimedLock is appendLock for the message that begins a transaction, after its claims. If none was granted it
@@ -37,6 +41,6 @@ func (e *postgresEngine) appendClaimedLock(to *builder, table string, statement 
 		return false
 	}
 	to.engine, to.template = e, true
-	e.appendCount(to, table, statement, "CASE WHEN strpos("+claimsSetting+", 't') > 0 THEN ", " ELSE false END")
+	e.appendCount(to, table, statement, "CASE WHEN strpos("+claimsSetting+", 't') > 0 THEN ", " END")
 	return true
 }

@@ -108,6 +108,8 @@ type preparingConn struct {
 	kept      string            // the settings that the session keeps, see keepSettings
 	names     map[string]string // of prepared statements, by template
 	number    int               // of the last name
+	merges    int               // how many merged writes it has prepared, see maxMerged
+	template  []byte            // has room for the next merged statement
 	responses *bufio.Reader     // of exchange, or nil
 }
 

@@ -489,11 +489,13 @@ func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
 	to.engine, to.template = e, to.template || e.traits().prepares
 	if records == anyNumber {
 		to.append(statement)
-		to.endPart(statement.kept(), statement.shards)
+		to.endPartOf(statement.kept(), statement.shards, coreOfWrite(statement, 0, to.inPart(), false))
 		return
 	}
 	to.add("WITH changed AS (")
+	from := to.inPart()
 	to.append(statement)
+	end := to.inPart()
 	to.add(" RETURNING 1)\nSELECT 1 / CASE WHEN count(*) = ? THEN 1 ELSE 0 END FROM changed", records)
-	to.endPart(statement.kept(), statement.shards)
+	to.endPartOf(statement.kept(), statement.shards, coreOfWrite(statement, from, end, true))
 }

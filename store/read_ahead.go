@@ -47,9 +47,10 @@ func (r *readAhead) setMade(claimed bool) {
 	}
 }
 
-// announcedRead is a read that was announced, identified by its statement.
+// announcedRead is a read that was announced, identified by its statement, and by what it asks for if that is known.
 type announcedRead struct {
 	statement *builder
+	question  question
 	made      bool
 	records   []byte // its result, see recordRows
 }
@@ -63,17 +64,61 @@ func (a *announcedRead) matches(statement *builder) bool {
 
 // announce adds a read, unless it is there already. One that cannot be written is left out: the call that makes it
 // returns the error.
-func (r *readAhead) announce(statement *builder) {
+func (r *readAhead) announce(statement *builder, of question) {
 	equal := func(read *announcedRead) bool { return read.matches(statement) }
 	if statement.err == nil && !slices.ContainsFunc(r.reads, equal) {
-		r.reads = append(r.reads, &announcedRead{statement: statement})
+		r.reads = append(r.reads, &announcedRead{statement: statement, question: of})
 	}
+}
+
+// question is what a read of records by their references asks for. A call that asks the same need not build its
+// statement to find that it was made.
+type question struct {
+	name string
+	refs any // a slice
+	at   int64
+}
+
+// queryRefs is [query] for records by their references, at a time if they depend on it. If the read was announced and
+// made, value is not called, which returns the value of the text.
+func queryRefs[K comparable, R any](
+	ctx context.Context, s *session, of question, refs []K, scan func(rowSet, *R) error, text string,
+	value func() fragment,
+) ([]R, error) {
+	if s.store.engine.traits().oneNode { // One question may be several statements.
+		return query(ctx, s, of.name, scan, text, value())
+	}
+	if s.announcing {
+		of.refs = slices.Clone(refs)
+		s.question = of
+		defer func() { s.question = question{} }()
+		return query(ctx, s, of.name, scan, text, value())
+	}
+	rows, found := s.ahead.takeIf(func(read *announcedRead) bool {
+		asked, ok := read.question.refs.([]K)
+		return ok && read.question.name == of.name && read.question.at == of.at && slices.Equal(asked, refs)
+	})
+	if !found {
+		return query(ctx, s, of.name, scan, text, value())
+	}
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	var records []R
+	if err := scanInto(&records, scan)(rows); err != nil {
+		return nil, err
+	}
+	return records, nil
 }
 
 // take returns the rows of an announced read that was made.
 func (r *readAhead) take(statement *builder) (rows *recordRows, found bool) {
+	return r.takeIf(func(read *announcedRead) bool { return read.matches(statement) })
+}
+
+func (r *readAhead) takeIf(is func(read *announcedRead) bool) (rows *recordRows, found bool) {
 	for i, read := range r.reads {
-		if read.made && read.matches(statement) {
+		if read.made && is(read) {
 			r.reads = slices.Delete(r.reads, i, i+1)
 			return &recordRows{records: read.records}, true
 		}

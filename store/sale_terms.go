@@ -46,10 +46,11 @@ func (s *session) SaleTerms(
 ) ([]driver.SaleTerms, error) {
 	return findByRefs(refs, func(t driver.SaleTerms) driver.SaleTermsRef { return t.SaleTermsRef },
 		func(refs []driver.SaleTermsRef) ([]driver.SaleTerms, error) {
-			return query(ctx, s, "SaleTerms", scanTerms, "?", terms{
-				at.UnixMilli(), newSet("company_id, id, version", refs, func(r driver.SaleTermsRef) []any {
+			moment := at.UnixMilli()
+			return queryRefs(ctx, s, question{name: "SaleTerms", at: moment}, refs, scanTerms, "?", func() fragment {
+				return terms{moment, newSet("company_id, id, version", refs, func(r driver.SaleTermsRef) []any {
 					return []any{r.CompanyID, r.ID, r.BrandingVersion}
-				}),
+				})}
 			})
 		})
 }

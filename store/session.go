@@ -39,6 +39,8 @@ type session struct {
 	// announcing is set while reads are announced, and ahead has the announced ones.
 	announcing bool
 	ahead      readAhead
+	// question is what the read that is being announced asks for, or the zero question.
+	question question
 	// ended is set once fn has returned.
 	ended atomic.Bool
 	// on is the engine of statements that name the shards of onCompany, or nil. noShards is set in a View that names none.
@@ -122,7 +124,7 @@ func (s *session) read(ctx context.Context, name string, statement *builder, sca
 	s.keep(name, statement)
 	if s.announcing {
 		if s.store.engine.traits().joinsReads || statement.shards != nil {
-			s.ahead.announce(statement)
+			s.ahead.announce(statement, s.question)
 		}
 		return nil
 	}
@@ -266,7 +268,7 @@ func expired(ctx context.Context) bool {
 func findByRefs[K comparable, R any](
 	refs []K, key func(R) K, find func(refs []K) ([]R, error),
 ) ([]R, error) {
-	if len(refs) <= maxRows {
+	if 0 < len(refs) && len(refs) <= maxRows {
 		found, err := find(refs)
 		if err != nil {
 			return nil, err

@@ -38,6 +38,7 @@ type part struct {
 	text, literals, copied int // its end in the text, in the ends of the literals, and in the rows of COPY
 	prepare                keeping
 	shards                 *companyShards // the statement names these
+	core                   core
 }
 
 // keeping is whether a connection keeps a statement prepared.
@@ -102,13 +103,26 @@ func (b *builder) appendParts(other *builder) {
 
 // endPart ends a statement of a message. It names the shards if any are given.
 func (b *builder) endPart(prepare keeping, shards *companyShards) {
-	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), len(b.copied), prepare, shards})
+	b.endPartOf(prepare, shards, core{})
+}
+
+// endPartOf is endPart for a statement with a core.
+func (b *builder) endPartOf(prepare keeping, shards *companyShards, of core) {
+	b.parts = append(b.parts, part{len(b.text), len(b.literals.ends), len(b.copied), prepare, shards, of})
+}
+
+// inPart returns how long the statement of a message is that has not ended.
+func (b *builder) inPart() int {
+	if len(b.parts) == 0 {
+		return len(b.text)
+	}
+	return len(b.text) - b.parts[len(b.parts)-1].text
 }
 
 // statements returns the statements of the message: all that have ended, or the only one.
 func (b *builder) statements() []part {
 	if b.parts == nil {
-		return []part{{len(b.text), len(b.literals.ends), len(b.copied), b.prepare, b.shards}}
+		return []part{{len(b.text), len(b.literals.ends), len(b.copied), b.prepare, b.shards, core{}}}
 	}
 	return b.parts
 }

@@ -329,6 +329,7 @@ func (tx *transaction) put(ctx context.Context, name, table string, rows set, en
 	statement := build(engine, "")
 	engine.appendInsert(statement, table, rows)
 	statement.add(end)
+	statement.table = table
 	return tx.send(ctx, name, anyNumber, statement)
 }
 
@@ -337,6 +338,7 @@ func (tx *transaction) update(ctx context.Context, name, table string, keys int,
 	engine := tx.engineAt(ctx, name, rows.soleCompany())
 	statement := build(engine, "")
 	engine.appendUpdate(statement, table, keys, rows)
+	statement.table = table
 	return tx.send(ctx, name, len(rows.rows), statement)
 }
 

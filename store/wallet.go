@@ -214,8 +214,12 @@ func walletRows(refs []driver.WalletRef) keyedRows {
 func (tx *transaction) lockedWallets(
 	ctx context.Context, refs []driver.WalletRef, lock bool,
 ) ([]driver.LockedWallet, error) {
-	return query(ctx, &tx.session, "LockWallets", scanLocked,
-		"SELECT "+walletColumns+", e.sequence, e.balance_after, e.hash FROM ?", heads{walletSet(refs), lock})
+	const text = "SELECT " + walletColumns + ", e.sequence, e.balance_after, e.hash FROM ?"
+	if lock {
+		return query(ctx, &tx.session, "LockWallets", scanLocked, text, heads{walletSet(refs), true})
+	}
+	return queryRefs(ctx, &tx.session, question{name: "LockWallets"}, refs, scanLocked, text,
+		func() fragment { return heads{walletSet(refs), false} })
 }
 
 // aged reports whether a wallet's last entry was not found. A statement that waited for a lock reads the locked row as
