@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -409,11 +410,19 @@ func (s *Store) ReadJoined(ctx context.Context, parts [][]Record) ([][]Record, e
 // ScanRecords reads any bytes as rows of records.
 func ScanRecords(records []byte) (rows int, err error) {
 	all := &recordRows{records: records}
+	counted := all.count()
+	defer func() {
+		if err == nil && counted != rows {
+			panic(fmt.Sprintf("%d rows were counted, and %d read", counted, rows))
+		}
+	}()
 	for all.Next() {
 		rows++
 		into := make([]any, len(all.fields))
 		for i := range into {
-			into[i] = [...]any{new(string), new([]byte), new(id), new(number), new(int), new(bool), new(hash)}[i%7]
+			into[i] = [...]any{
+				new(string), new([]byte), new(id), new(number), new(int), new(bool), new(hash), new(moment), new(missing),
+			}[i%9]
 		}
 		err = errors.Join(err, all.Scan(into...))
 	}
@@ -692,4 +701,36 @@ func NodeURL(dsn, address string) (string, error) {
 		return "", err
 	}
 	return nodeURL(database, address), nil
+}
+
+// Binary returns the binary form in which the value of a literal without its quotes is bound, and whether it has one.
+func Binary(kind, literal string) (value string, ok bool) {
+	const before = "before"
+	b, ok := appendBinary([]byte(before), kind, []byte(literal))
+	if !strings.HasPrefix(string(b), before) {
+		panic("what was there changed")
+	}
+	return string(b[len(before):]), ok
+}
+
+// BinaryTexts returns the binary form of an array of texts, from the literal that a builder writes.
+func BinaryTexts(texts []string) (value string, ok bool) {
+	literal := []byte("{")
+	for i, text := range texts {
+		if i > 0 {
+			literal = append(literal, ',')
+		}
+		literal = appendQuoted(literal, text)
+	}
+	return Binary("text[]", string(append(literal, '}')))
+}
+
+// MaxMerged is how many merged writes a connection keeps prepared.
+const MaxMerged = maxMerged
+
+// ScanGrants reads a list as a column has it.
+func ScanGrants(list string) ([]driver.Grant, error) {
+	var grants texts[driver.Grant]
+	err := grants.Scan(list)
+	return grants, err
 }

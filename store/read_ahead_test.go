@@ -17,6 +17,7 @@ import (
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
 	"github.com/floatgate/ticketing/internal/testdb"
+	"github.com/floatgate/ticketing/money"
 	"github.com/floatgate/ticketing/store"
 )
 
@@ -134,6 +135,62 @@ func TestMessages(t *testing.T) {
 		return err
 	}))
 	is.Equal(sent, []string{"ListOrders"})
+}
+
+// TestAnnouncedReadsAreThoseAsked checks that a read which was announced is returned to a call that asks the same alone:
+// not to one with other references, in another order or at another time, also if the references were changed where they
+// are.
+func TestAnnouncedReadsAreThoseAsked(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := testdb.Open(t, testdb.DSN(t), nil)
+	furnish(t, s, newBatch(1, 0))
+	later, err := money.ParseRate("300", money.BasisPoints)
+	is.NoErr(err)
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Begin(ctx, driver.BeginOptions{Exclusive: []uuid.UUID{company}})
+		return errors.Join(err, tx.CreateAPIKey(ctx, driver.APIKey{
+			CompanyID: company, ID: number(5), Name: "gate", Status: driver.APIKeyActive, Digest: "v2", CreatedAt: minute(0),
+		}), tx.AppendRate(ctx, driver.Rate{
+			CompanyID: company, ID: number(6), Position: 2, Rate: later, EffectiveFrom: minute(9), CreatedAt: minute(0),
+		}))
+	}))
+	shop, gate := driver.APIKeyRef{CompanyID: company, ID: number(4)}, driver.APIKeyRef{CompanyID: company, ID: number(5)}
+	terms := []driver.SaleTermsRef{{EventRef: event, BrandingVersion: 1}}
+	refs := []driver.APIKeyRef{shop, gate}
+	names := func(ctx context.Context, tx driver.Tx) string {
+		keys, err := tx.APIKeys(ctx, refs)
+		is.NoErr(err)
+		all := make([]string, len(keys))
+		for i, key := range keys {
+			all[i] = key.Name
+		}
+		return strings.Join(all, " ")
+	}
+	position := func(ctx context.Context, tx driver.Tx, at time.Time) int {
+		found, err := tx.SaleTerms(ctx, terms, at)
+		is.NoErr(err)
+		return int(found[0].Rate.Position)
+	}
+	is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Begin(ctx, driver.BeginOptions{
+			Shared: []uuid.UUID{company},
+			Reads: func(ctx context.Context, tx driver.Tx) {
+				_, _ = tx.APIKeys(ctx, refs)
+				_, _ = tx.SaleTerms(ctx, terms, minute(5))
+			},
+		})
+		is.NoErr(err)
+		is.Equal(position(ctx, tx, minute(10)), 2)
+		is.Equal(position(ctx, tx, minute(5)), 1)
+		refs[0], refs[1] = gate, shop
+		is.Equal(names(ctx, tx), "gate shop")
+		refs = []driver.APIKeyRef{shop, gate}
+		is.Equal(names(ctx, tx), "shop gate")
+		refs = refs[1:]
+		is.Equal(names(ctx, tx), "gate")
+		return nil
+	}))
 }
 
 // TestAnnouncedLocks checks that the locks of a sale which came with the message that began its transaction exclude
