@@ -25,13 +25,17 @@ func TestWhatIsMerged(t *testing.T) {
 	stock := []driver.StockQuery{{CompanyID: company, EventID: event.ID, Tier: "Regular", UnitPrice: 500, Quantity: 1}}
 	for order := range 3 {
 		sell(t, s, order+1)
-		is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
-			_, err := tx.Begin(ctx, driver.BeginOptions{Shared: []uuid.UUID{company}, Keys: claim("key")})
-			if err == nil {
-				_, _, err = tx.(driver.SaleLocker).LockSale(ctx, stock, driver.WalletRefs(company))
-			}
-			return err
-		}))
+		for _, locks := range []*driver.SaleLocks{nil, {Stock: stock, Wallets: driver.WalletRefs(company)}} {
+			is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+				_, err := tx.Begin(ctx, driver.BeginOptions{
+					Shared: []uuid.UUID{company}, Keys: claim("key"), Locks: locks,
+				})
+				if err == nil {
+					_, _, err = tx.(driver.SaleLocker).LockSale(ctx, stock, driver.WalletRefs(company))
+				}
+				return err
+			}))
+		}
 	}
 	here := 0
 	if copiesHere() {
@@ -47,7 +51,7 @@ func TestWhatIsMerged(t *testing.T) {
 		return statements
 	}
 	is.Equal(count("set_config('lock_timeout'", "pg_advisory_xact_lock_shared", "pg_try_advisory_xact_lock"), here)
-	is.Equal(count("count(1)", "ticketing_inventory_tiers", "ticketing_wallets", "FOR NO KEY UPDATE"), here)
+	is.Equal(count("count(1)", "ticketing_inventory_tiers", "ticketing_wallets", "FOR NO KEY UPDATE"), 2*here)
 	is.Equal(count("pg_advisory_xact_lock_shared", "FOR NO KEY UPDATE"), 0)
 	is.Equal(count("WITH w0", "ticketing_orders", "ticketing_wallets"), 0) // COPY is between them.
 	is.Equal(count("WITH w0"), 2*here)

@@ -138,8 +138,7 @@ func TestMessages(t *testing.T) {
 }
 
 // TestAnnouncedReadsAreThoseAsked checks that a read which was announced is returned to a call that asks the same alone:
-// not to one with other references, in another order or at another time, also if the references were changed where they
-// are.
+// not to one with other references or at another time, also if the references were changed where they are.
 func TestAnnouncedReadsAreThoseAsked(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -157,7 +156,7 @@ func TestAnnouncedReadsAreThoseAsked(t *testing.T) {
 	}))
 	shop, gate := driver.APIKeyRef{CompanyID: company, ID: number(4)}, driver.APIKeyRef{CompanyID: company, ID: number(5)}
 	terms := []driver.SaleTermsRef{{EventRef: event, BrandingVersion: 1}}
-	refs := []driver.APIKeyRef{shop, gate}
+	refs := []driver.APIKeyRef{shop}
 	names := func(ctx context.Context, tx driver.Tx) string {
 		keys, err := tx.APIKeys(ctx, refs)
 		is.NoErr(err)
@@ -183,12 +182,12 @@ func TestAnnouncedReadsAreThoseAsked(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(position(ctx, tx, minute(10)), 2)
 		is.Equal(position(ctx, tx, minute(5)), 1)
-		refs[0], refs[1] = gate, shop
-		is.Equal(names(ctx, tx), "gate shop")
-		refs = []driver.APIKeyRef{shop, gate}
-		is.Equal(names(ctx, tx), "shop gate")
-		refs = refs[1:]
+		refs[0] = gate
 		is.Equal(names(ctx, tx), "gate")
+		refs[0] = shop
+		is.Equal(names(ctx, tx), "shop")
+		refs = []driver.APIKeyRef{gate, shop}
+		is.Equal(names(ctx, tx), "gate shop")
 		return nil
 	}))
 }
