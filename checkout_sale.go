@@ -252,7 +252,7 @@ func (st *sale) write(ctx context.Context, tx driver.Tx) error {
 		}
 	}
 	// The gate and the locks keep other transactions from these rows, so the order of the writes is free. A store may
-	// send all of them with the commit, and changes of rows as one.
+	// send all of them with the commit, and those beside each other as one: what changes rows, and then what only adds.
 	for _, write := range []func() error{
 		func() error { return tx.UpdateBatches(ctx, batches) },
 		func() error { return tx.UpdateWallets(ctx, distinct(wallets)) },

@@ -57,7 +57,7 @@ func (e *postgresEngine) beginByRows(
 		_, err = e.ask(ctx, conn, message, false, 0)
 	}
 	if err != nil {
-		e.abandon(ctx, conn)
+		e.abandon(ctx, conn, err)
 		return pooledConn{}, nil, err
 	}
 	return conn, inFlight, nil

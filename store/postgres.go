@@ -432,7 +432,7 @@ func (e *postgresEngine) queryAlone(ctx context.Context, text string, scan func(
 		_, err = conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
-		e.abandon(ctx, conn)
+		e.abandon(ctx, conn, err)
 		return err
 	}
 	return conn.Close()
@@ -469,7 +469,7 @@ func (e *postgresEngine) start(ctx context.Context, message string, patience tim
 		if _, err = conn.ExecContext(ctx, message); err == nil {
 			return conn, nil
 		}
-		e.abandon(ctx, conn)
+		e.abandon(ctx, conn, err)
 		var lost *lostError
 		if tries <= 0 || !errors.As(e.classify(err), &lost) {
 			return pooledConn{}, err
@@ -505,9 +505,11 @@ func (e *postgresEngine) connect(ctx context.Context, patience time.Duration) (p
 	return pooledConn{conn, give}, nil
 }
 
-// abandon returns to the pool a connection whose transaction may have begun.
-func (e *postgresEngine) abandon(ctx context.Context, conn pooledConn) {
-	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
+// abandon returns to the pool a connection whose transaction may have begun, with the error for which it is abandoned.
+// One to a server that may only read is closed: the next one may lead to the new primary.
+func (e *postgresEngine) abandon(ctx context.Context, conn pooledConn, cause error) {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if _, lost := errors.AsType[*lostError](e.classify(cause)); lost || err != nil {
 		discard(conn.Conn)
 	}
 	_ = conn.Close()

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"math"
+	"strconv"
 
 	"github.com/google/uuid"
 )
@@ -72,12 +72,11 @@ func appendBinaryElement(to []byte, kind string, text []byte) ([]byte, bool) {
 		id, err := uuid.ParseBytes(text)
 		return append(to, id[:]...), err == nil
 	case "bigint":
-		n, ok := parseNumber(text)
-		return binary.BigEndian.AppendUint64(to, uint64(n)), ok //nolint:gosec // All 64 bits are wanted.
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		return binary.BigEndian.AppendUint64(to, uint64(n)), err == nil //nolint:gosec // All 64 bits are wanted.
 	case "int":
-		n, ok := parseNumber(text)
-		ok = ok && n >= math.MinInt32 && n <= math.MaxInt32
-		return binary.BigEndian.AppendUint32(to, uint32(n)), ok //nolint:gosec // It is an int32.
+		n, err := strconv.ParseInt(string(text), 10, 32)
+		return binary.BigEndian.AppendUint32(to, uint32(n)), err == nil //nolint:gosec // It is an int32.
 	case "boolean":
 		switch string(text) {
 		case "true":
@@ -93,24 +92,6 @@ func appendBinaryElement(to []byte, kind string, text []byte) ([]byte, bool) {
 	default:
 		return append(to, text...), true
 	}
-}
-
-// parseNumber parses a number of at most 18 digits, which every amount and time has.
-func parseNumber(text []byte) (n int64, ok bool) {
-	digits, negative := bytes.CutPrefix(text, []byte("-"))
-	if len(digits) == 0 || len(digits) > 18 {
-		return 0, false
-	}
-	for _, digit := range digits {
-		if digit < '0' || digit > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(digit-'0')
-	}
-	if negative {
-		n = -n
-	}
-	return n, true
 }
 
 // appendBinaryArray appends an array, whose literal begins with { and ends with }.

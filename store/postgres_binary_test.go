@@ -32,6 +32,7 @@ func TestBinaryValues(t *testing.T) {
 		{"uuid", id, idForm},
 		{"bigint", "258", "\x00\x00\x00\x00\x00\x00\x01\x02"},
 		{"bigint", "-2", "\xff\xff\xff\xff\xff\xff\xff\xfe"},
+		{"bigint", "-9223372036854775808", "\x80\x00\x00\x00\x00\x00\x00\x00"},
 		{"bytea", `\x`, ""},
 		{"bytea", `\x00ff`, "\x00\xff"},
 		{"bigint[]", "{7,NULL,8}", array(20, 1, long("\x07"), null, long("\x08"))},
@@ -50,7 +51,7 @@ func TestBinaryValues(t *testing.T) {
 	value, ok := store.Binary("uuid[]", "{"+id+"}")
 	is.New(t).True(ok && strings.HasSuffix(value, "\x00\x00\x00\x10"+idForm))
 	for _, test := range [][2]string{
-		{"uuid", "00112233"}, {"uuid", ""}, {"bigint", "9223372036854775807"}, {"bigint", "1.5"}, {"bigint", "-"},
+		{"uuid", "00112233"}, {"uuid", ""}, {"bigint", "9223372036854775808"}, {"bigint", "1.5"}, {"bigint", "-"},
 		{"bytea", "00"}, {"bytea", `\x0`}, {"text", "a"}, {"boolean", "TRUE"},
 		{"bigint[]", ""}, {"bigint[]", "{"}, {"bigint[]", "{1,}"}, {"bigint[]", "{,1}"}, {"bigint[]", "{1,{2}}"},
 		{"bigint[]", `{"1}`}, {"bigint[]", `{"1"2}`}, {"int[]", "{2147483648}"}, {"boolean[]", "{yes}"}, {"text[]", "{a}"},

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Where connections end at the server, a message goes by the extended protocol if the session has all its statements
-// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE
-// would have to be parsed as SQL. The statements run one after the other, as those of a simple message do: none runs
-// after one that failed, and each sees what was committed before it began.
+// Where connections end at the server, a message goes by the extended protocol if the session has its statements
+// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE would
+// have to be parsed as SQL. Some of the statements are one, see postgres_merge.go. They run one after the other, as those
+// of a simple message do: none runs after one that failed, and each sees what was committed before it began.
 //
 // The driver sends one such statement at a time and waits for its response. So a connection sends these messages by
-// itself, as it does those with the rows of COPY: see sendRows. BEGIN, the settings, COPY and COMMIT are prepared with
-// the first such message. A message that has to prepare any other statement is a simple one, and so is one that returns
+// itself, as it does those with the rows of COPY: see sendRows. BEGIN, the settings, the locks, merged writes, COPY and
+// COMMIT are prepared with the first such message. A message that has to prepare any other statement is a simple one, and so is one that returns
 // other rows than those of joined reads.
 //
 // The server runs a statement as soon as it has come, and waits for the next one without a limit, but for the network:
@@ -55,7 +55,7 @@ func (c *preparingConn) canBind(m *message) bool {
 		case one.shards != nil:
 			return false
 		case one.copied > from.copied, string(template) == commit: // Prepared with the message.
-		case one.core.kind == takesLocks, one.core.kind == locksRows: // In the form of mergeTaking and mergeLocks.
+		case one.core.kind == takesGates, one.core.kind == takesClaims, one.core.kind == locksRows: // As that of the core.
 		case one.prepare == keepNot, !known:
 			return false
 		}
@@ -102,10 +102,10 @@ func (c *preparingConn) bind(m *message) boundMessage {
 // the next call.
 func (c *preparingConn) merge(text []byte, start int, parts []part, settings []setting) (one merged) {
 	switch kind := parts[0].core.kind; {
-	case kind == takesLocks || len(settings) > 0:
+	case kind == takesGates, kind == takesClaims, len(settings) > 0:
 		one = mergeTaking(c.template[:0], settings, text, start, parts)
 	case kind == locksRows:
-		one = mergeLocks(c.template[:0], text, start, parts)
+		one = mergeLock(c.template[:0], text, start, parts[0].core)
 	case kind == writesRows:
 		one = mergeWrites(c.template[:0], text, start, parts)
 		if one.template != nil && !c.mayMerge(one.template) {
@@ -119,16 +119,25 @@ func (c *preparingConn) merge(text []byte, start int, parts []part, settings []s
 	return one
 }
 
-// mayMerge reports whether the session has merged writes prepared, or may prepare them.
+// mayMerge reports whether the session has merged writes prepared, or is to prepare them: those that come again, as
+// long as there are few of them.
 func (c *preparingConn) mayMerge(template []byte) bool {
 	if _, known := c.names[string(template)]; known {
 		return true
 	}
 	if c.merges >= maxMerged || c.shared.most-c.number <= reservedStatements {
+		c.seen = nil
 		return false
 	}
-	c.merges++
-	return true
+	if _, again := c.seen[string(template)]; again {
+		delete(c.seen, string(template))
+		return true
+	}
+	if c.seen == nil || len(c.seen) >= maxSeen {
+		c.seen = make(map[string]struct{})
+	}
+	c.seen[string(template)] = struct{}{}
+	return false
 }
 
 // add adds a statement, and prepares it if the session does not have it and there is room. Its values are those of
@@ -139,6 +148,9 @@ func (b *boundMessage) add(template []byte, settings []setting, from, end int) {
 		fresh := ""
 		if b.conn.number < b.conn.shared.most {
 			name, fresh = b.conn.newName(template), string(template)
+			if isMerged(fresh) {
+				b.conn.merges++
+			}
 		}
 		b.fresh = append(b.fresh, fresh)
 		b.text = appendFrame(b.text, 'P', func(b []byte) []byte { return appendParse(b, name, template) })
@@ -226,6 +238,9 @@ func (c *preparingConn) sendBound(ctx context.Context, m *message) (rows *boundR
 	for _, template := range missing {
 		if template != "" {
 			c.number-- // The last names, which the session does not have.
+			if isMerged(template) {
+				c.merges--
+			}
 		}
 	}
 	return &boundRows{found.rows}, missing, c.checkBound(ctx, err)

@@ -160,7 +160,7 @@ func (e *postgresEngine) tryBegin(
 		if err == nil {
 			return conn, inFlight, nil
 		}
-		e.abandon(ctx, conn)
+		e.abandon(ctx, conn, err)
 		if _, retried = errors.AsType[*lostError](e.classify(err)); tries <= 0 || !retried {
 			return pooledConn{}, nil, err
 		}
@@ -182,7 +182,7 @@ func (e *postgresEngine) beginAlone(
 		_, err = conn.ExecContext(ctx, after)
 	}
 	if err != nil {
-		e.abandon(ctx, conn)
+		e.abandon(ctx, conn, err)
 	}
 	return conn, inFlight, err
 }
@@ -260,10 +260,10 @@ const (
 func (e *postgresEngine) lockMessage(in driver.BeginOptions, after string) (message *builder, returnsClaims bool) {
 	message = build(e, "")
 	eachGate(e.gates(in.Exclusive), e.gates(in.Shared), func(function string, gates []int64) {
-		e.appendTaking(message, "(SELECT count("+function+"(n)::text) FROM unnest(?) AS n)", " < 0", gates)
+		e.appendTaking(message, takesGates, "(SELECT count("+function+"(n)::text) FROM unnest(?) AS n)", " < 0", gates)
 	})
 	if returnsClaims = len(in.Keys) > 0; returnsClaims {
-		e.appendTaking(message, claimsExpression, noClaims, e.claims(in.Keys))
+		e.appendTaking(message, takesClaims, claimsExpression, noClaims, e.claims(in.Keys))
 	}
 	if after != "" {
 		message.add(after)
@@ -281,14 +281,15 @@ func (e *postgresEngine) appendSilent(to *builder, condition string, values ...a
 }
 
 // silent is what a statement of appendSilent begins with.
-const silent = "UPDATE ticketing_companies SET id = id WHERE id = (SELECT '00000000-0000-0000-0000-000000000000'::uuid) AND "
+const silent = "UPDATE ticketing_companies SET id = id WHERE id = " +
+	"(SELECT '00000000-0000-0000-0000-000000000000'::uuid) AND "
 
 // appendTaking is appendSilent for an expression that takes advisory locks. With its end it is the condition.
-func (e *postgresEngine) appendTaking(to *builder, expression, end string, locks []int64) {
+func (e *postgresEngine) appendTaking(to *builder, kind coreKind, expression, end string, locks []int64) {
 	to.add(silent)
 	from := to.inPart()
 	to.add(expression, numbers(locks))
-	of := core{kind: takesLocks, from: from, end: to.inPart()}
+	of := core{kind: kind, from: from, end: to.inPart()}
 	to.add(end)
 	to.endPartOf(keepAlways, e.shards, of)
 }

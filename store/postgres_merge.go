@@ -2,19 +2,21 @@ package store
 
 import (
 	"strconv"
+	"strings"
 )
 
 // Where the values of a message are bound, some of its statements are sent as one. Each statement costs the server some
-// twenty microseconds, whatever it does, and one caller's sale is as long as its statements. What is merged gives the
-// same result in one statement:
+// ten microseconds, whatever it does, and one caller's sale is as long as its statements. What is merged gives the same
+// result in one statement:
 //
-//   - The settings of a transaction, its gates and its claims are expressions that are evaluated in order.
-//   - So are two locks of rows. They come after the gates, in a statement of their own: one that waits for a gate does
-//     not see rows that were written meanwhile. Rows that a sale locks are older than the keys with which it is asked
-//     for, or the first lock guards them.
-//   - Writes to different tables do not see each other, and need not.
+//   - The settings of a transaction, its gates and its claims are expressions of one SELECT, which PostgreSQL evaluates
+//     from left to right. At most one of them waits, since the limit of a statement is to bound one wait.
+//   - Writes to different tables are parts of one WITH, see mergeWrites.
 //
-// A simple message cannot do the first two, since its statements return no rows: each expression is the condition of an
+// Locks of rows are statements of their own. They come after the gates: a statement that waits for a gate does not see
+// rows that were written meanwhile, and would not lock them.
+//
+// The driver returns the rows of one statement of a simple message. So there such an expression is the condition of an
 // UPDATE that changes nothing.
 
 // core is the part of a statement that does its work. It is merged with that of its neighbours.
@@ -29,15 +31,16 @@ type core struct {
 type coreKind int
 
 const (
-	noCore     coreKind = iota
-	takesLocks          // an expression that takes advisory locks
-	locksRows           // an expression that locks rows
-	writesRows          // a statement that writes rows to one table
+	noCore      coreKind = iota
+	takesGates           // an expression that takes advisory locks, and may wait for them
+	takesClaims          // an expression that tries advisory locks
+	locksRows            // an expression that locks rows
+	writesRows           // a statement that writes rows to one table
 )
 
-// maxMerged is how many merged writes a connection keeps prepared. Each is a combination of statements, and takes
-// PostgreSQL as much memory as these together.
-const maxMerged = 24
+// maxMerged is how many merged writes a connection prepares. Each is a combination of statements, and takes PostgreSQL
+// as much memory as these together, for a sale alone some 0.3 MB. maxSeen is how many it remembers that came once.
+const maxMerged, maxSeen = 24, 100
 
 // coreOfWrite returns the core of a statement that writes.
 func coreOfWrite(statement *builder, from, end int, counted bool) core {
@@ -50,42 +53,40 @@ func coreOfWrite(statement *builder, from, end int, counted bool) core {
 // merged is a number of statements of a message that are sent as one.
 type merged struct {
 	template []byte // with a mark for each value, in their order
-	settings []setting
-	parts    int // how many parts of the message it is
+	parts    int    // how many parts of the message it is
 }
 
-// mergeTaking returns the statement that makes the settings and takes the advisory locks of the first parts.
+// notReadOnly is an expression without a row, for which PostgreSQL refuses a transaction that may only read, as on a
+// standby. An UPDATE would be refused, too, and begin then tries another connection.
+const notReadOnly = "(SELECT 1 FROM ticketing_companies WHERE ctid = '(0,0)'" + rowLock + ")"
+
+// mergeTaking returns the statement that makes the settings and takes the gates and claims of the first parts.
 func mergeTaking(to []byte, settings []setting, text []byte, start int, parts []part) merged {
-	m := merged{settings: settings}
 	to = append(to, "SELECT "...)
 	for i, s := range settings {
 		to = appendComma(to, i)
 		to = append(append(append(to, "set_config('"...), s.name...), "', "...)
 		to = append(append(to, literalMark, literalType("text")), ", true)"...)
 	}
-	to, m.parts = appendCores(to, len(settings), takesLocks, text, start, parts)
-	m.template = to
-	return m
-}
-
-// mergeLocks returns the statement that locks the rows which the first parts lock, in their order: PostgreSQL evaluates
-// an uncorrelated subquery when its value is asked for first, and the columns of a row from left to right.
-func mergeLocks(to, text []byte, start int, parts []part) merged {
-	to, count := appendCores(append(to, "SELECT "...), 0, locksRows, text, start, parts)
-	return merged{template: to, parts: count}
-}
-
-// appendCores appends the expressions of the first parts, as far as they are of a kind, after a number of others.
-func appendCores(to []byte, before int, kind coreKind, text []byte, start int, parts []part) (b []byte, count int) {
-	for _, one := range parts {
-		if one.core.kind != kind {
-			break
+	count := 0
+	for _, kind := range []coreKind{takesGates, takesClaims} {
+		if count == len(parts) || parts[count].core.kind != kind {
+			continue
 		}
-		to = append(appendComma(to, before+count), text[start+one.core.from:start+one.core.end]...)
-		start = one.text
+		if count == 0 {
+			to = append(appendComma(to, len(settings)), notReadOnly...)
+		}
+		one := parts[count].core
+		to = append(appendComma(to, 1), text[start+one.from:start+one.end]...)
+		start = parts[count].text
 		count++
 	}
-	return to, count
+	return merged{to, count}
+}
+
+// mergeLock returns the statement that locks the rows which a part locks.
+func mergeLock(to, text []byte, start int, of core) merged {
+	return merged{append(append(to, "SELECT "...), text[start+of.from:start+of.end]...), 1}
 }
 
 func appendComma(to []byte, before int) []byte {
@@ -97,6 +98,11 @@ func appendComma(to []byte, before int) []byte {
 
 // mergeWrites returns the statement that does the writes of the first parts, as long as each is to another table. It
 // divides by zero if one does not change its number of rows: see appendExpecting.
+//
+// All see the moment at which the statement began, and not each other. PostgreSQL runs those whose rows are counted
+// first, and the others in any order. So this is for writes of rows that the transaction has locked, or that others
+// keep out of by its gates, and of which none depends on another: those that isHot names. Foreign keys are checked at
+// the end of the statement. If two of them fail, the error may be that of either.
 func mergeWrites(to, text []byte, start int, parts []part) merged {
 	count := 0
 	for count < len(parts) && parts[count].core.kind == writesRows && !writesTo(parts[:count], parts[count].core.table) {
@@ -107,13 +113,12 @@ func mergeWrites(to, text []byte, start int, parts []part) merged {
 	}
 	checks := []byte("\nSELECT 1")
 	for i, one := range parts[:count] {
-		if i == 0 {
-			to = append(to, "WITH "...)
-		} else {
-			to = append(to, ",\n"...)
-		}
 		number := strconv.Itoa(i)
-		to = append(append(append(to, "w"...), number...), " AS ("...)
+		if i == 0 {
+			to = append(to, mergedWrites...)
+		} else {
+			to = append(append(append(to, ",\nw"...), number...), " AS ("...)
+		}
 		to = append(to, text[start+one.core.from:start+one.core.end]...)
 		if one.core.counted {
 			to = append(append(append(to, " RETURNING 1), c"...), number...), " AS (SELECT 1 / CASE WHEN count(*) = "...)
@@ -123,8 +128,14 @@ func mergeWrites(to, text []byte, start int, parts []part) merged {
 		to = append(to, ')')
 		start = one.text
 	}
-	return merged{template: append(to, checks...), parts: count}
+	return merged{append(to, checks...), count}
 }
+
+// isMerged reports whether a template is that of merged writes.
+func isMerged(template string) bool { return strings.HasPrefix(template, mergedWrites) }
+
+// mergedWrites is what merged writes begin with.
+const mergedWrites = "WITH w0 AS ("
 
 // writesTo reports whether one of the parts writes to a table.
 func writesTo(parts []part, table string) bool {

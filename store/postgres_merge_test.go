@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -16,8 +17,19 @@ import (
 	"github.com/floatgate/ticketing/store"
 )
 
-// TestWhatIsMerged checks which statements of a sale are sent as one, and that locks of rows are never one with the
-// locks that come before them: they would miss rows that were written during the wait.
+// countMerged counts the merged writes that the connection of a pool keeps prepared.
+func countMerged(tb testing.TB, pool *sql.DB) (count int) {
+	tb.Helper()
+	for _, statement := range bound(tb, pool) {
+		if strings.HasPrefix(statement, "WITH w0") {
+			count++
+		}
+	}
+	return count
+}
+
+// TestWhatIsMerged checks which statements of a sale are sent as one, and that locks of rows are never one with locks
+// that come before them: they would miss rows that were written during the wait, and one limit would bound both waits.
 func TestWhatIsMerged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -51,8 +63,9 @@ func TestWhatIsMerged(t *testing.T) {
 		return statements
 	}
 	is.Equal(count("set_config('lock_timeout'", "pg_advisory_xact_lock_shared", "pg_try_advisory_xact_lock"), here)
-	is.Equal(count("count(1)", "ticketing_inventory_tiers", "ticketing_wallets", "FOR NO KEY UPDATE"), 2*here)
-	is.Equal(count("pg_advisory_xact_lock_shared", "FOR NO KEY UPDATE"), 0)
+	is.Equal(count("count(1)", "FOR NO KEY UPDATE"), 4*here) // Tiers and wallets, by themselves and under a claim.
+	is.Equal(count("ticketing_inventory_tiers", "ticketing_wallets", "FOR NO KEY UPDATE"), 0)
+	is.Equal(count("pg_advisory_xact_lock_shared", "count(1)"), 0)
 	is.Equal(count("WITH w0", "ticketing_orders", "ticketing_wallets"), 0) // COPY is between them.
 	is.Equal(count("WITH w0"), 2*here)
 }
@@ -61,7 +74,7 @@ func TestWhatIsMerged(t *testing.T) {
 // it stands among the others, and that two writes to one table are done one after the other.
 func TestMergedWritesCount(t *testing.T) {
 	t.Parallel()
-	s, _ := openOnOneConnection(t)
+	s, pool := openOnOneConnection(t)
 	float := driver.WalletRef{CompanyID: company, Wallet: ledger.Float}
 	batch := newBatch(1, 0)
 	batch.Quantity = 100
@@ -97,7 +110,8 @@ func TestMergedWritesCount(t *testing.T) {
 	wallet, other := newWallet(ledger.Float, 100), newWallet(ledger.Float, 100)
 	unknown := wallet
 	unknown.CompanyID = number(99)
-	for n := range int64(4) { // The first are simple messages.
+	var merged []int
+	for n := range int64(5) { // The first are simple messages.
 		is := is.New(t)
 		batch.Sold = n
 		is.NoErr(write(10*n+10, []driver.Batch{batch}, wallet, other)) // twice the same wallet
@@ -113,7 +127,11 @@ func TestMergedWritesCount(t *testing.T) {
 		}
 		again, _ := read(t)
 		is.Equal(again, sequence)
+		merged = append(merged, countMerged(t, pool))
 	}
+	is := is.New(t)
+	is.Equal(merged[3], merged[4]) // What fails is not prepared again.
+	is.Equal(merged[4] > 0, copiesHere())
 }
 
 // TestMergedWritesAreFew checks that a connection prepares a limited number of combinations of writes, and that the
@@ -127,8 +145,12 @@ func TestMergedWritesAreFew(t *testing.T) {
 	batch.Quantity = 100
 	wallet, other := newWallet(ledger.Float, 100), newWallet(ledger.Earnings, 0)
 	writes := []func(ctx context.Context, tx driver.Tx, n int) error{
-		func(ctx context.Context, tx driver.Tx, _ int) error { return tx.UpdateBatches(ctx, []driver.Batch{batch}) },
-		func(ctx context.Context, tx driver.Tx, _ int) error { return tx.UpdateWallets(ctx, []driver.Wallet{wallet}) },
+		func(ctx context.Context, tx driver.Tx, _ int) error {
+			return tx.UpdateBatches(ctx, []driver.Batch{batch})
+		},
+		func(ctx context.Context, tx driver.Tx, _ int) error {
+			return tx.UpdateWallets(ctx, []driver.Wallet{wallet})
+		},
 		func(ctx context.Context, tx driver.Tx, _ int) error {
 			return tx.PutBuyers(ctx, []driver.Buyer{{CompanyID: company, Email: "a", CreatedAt: minute(1), UpdatedAt: minute(1)}})
 		},
@@ -163,14 +185,8 @@ func TestMergedWritesAreFew(t *testing.T) {
 			}
 		}
 	}
-	merged := 0
-	for _, statement := range bound(t, pool) {
-		if strings.HasPrefix(statement, "WITH w0") {
-			merged++
-		}
-	}
 	if copiesHere() {
-		is.Equal(merged, store.MaxMerged)
+		is.Equal(countMerged(t, pool), store.MaxMerged)
 	}
 	var results int
 	is.NoErr(pool.QueryRowContext(t.Context(),

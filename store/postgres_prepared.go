@@ -41,7 +41,8 @@ const notSupported = "0A000"
 const (
 	// maxStatements is how many statements a connection keeps, and maxShardStatements how many one to a node of a cluster
 	// keeps, where each shard has its own. The last reservedStatements are for those that isHot reports, and for what
-	// messages of the extended protocol begin and end with. One takes PostgreSQL some 50 KB.
+	// messages of the extended protocol begin and end with. One takes PostgreSQL some 50 KB, merged writes more: see
+	// maxMerged.
 	maxStatements, maxShardStatements, reservedStatements = 240, 960, 80
 	// firstPause and lastPause bound how long nothing is prepared after a session lacked a statement. Each pause is twice
 	// as long as the one before.
@@ -108,9 +109,11 @@ type preparingConn struct {
 	kept      string            // the settings that the session keeps, see keepSettings
 	names     map[string]string // of prepared statements, by template
 	number    int               // of the last name
-	merges    int               // how many merged writes it has prepared, see maxMerged
+	merges    int               // how many merged writes it has prepared, forgotten ones among them
 	template  []byte            // has room for the next merged statement
-	responses *bufio.Reader     // of exchange, or nil
+	// seen are merged writes that came once, see mayMerge.
+	seen      map[string]struct{}
+	responses *bufio.Reader // of exchange, or nil
 }
 
 func newPreparingConn(conn pgConn, shared *preparing) *preparingConn {

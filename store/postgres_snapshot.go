@@ -49,7 +49,7 @@ func (s *postgresSnapshot) begin(ctx context.Context, statement *builder, scan f
 			s.tx = &conn
 			return scanAll(rows, scan)
 		}
-		e.abandon(ctx, conn)
+		e.abandon(ctx, conn, err)
 		var lost *lostError
 		if tries <= 0 || !errors.As(e.classify(err), &lost) {
 			return err
@@ -60,7 +60,7 @@ func (s *postgresSnapshot) begin(ctx context.Context, statement *builder, scan f
 // release ends the transaction and returns its connection to the pool.
 func (s *postgresSnapshot) release(ctx context.Context) {
 	if s.tx != nil {
-		s.engine.abandon(ctx, *s.tx)
+		s.engine.abandon(ctx, *s.tx, nil)
 	}
 }
 

@@ -137,8 +137,11 @@ interface Exchange {
 // was faster, so this one is of another list; or a question was opened.
 const dropLate = (event: Event): void => {
   const { request, sourceElement } = (event as CustomEvent<Exchange>).detail.ctx;
+  if (sourceElement.id !== "live") {
+    return;
+  }
   const otherList = new URL(request.action, location.href).search !== location.search;
-  if (sourceElement.id === "live" && (otherList || answering())) {
+  if (otherList || answering()) {
     event.preventDefault();
     stale = true;
   }
