@@ -193,7 +193,7 @@ func (e *postgresEngine) classify(err error) error {
 		return ErrNotMigrated
 	case "42501", "28000", "28P01", "3D000", "3F000":
 		return fmt.Errorf("%w: %w", ErrAccess, detail)
-	case "25006": // A standby, or a former primary.
+	case "25006", "25001": // A standby, or a former primary. The second is that of mayWrite.
 		return &lostError{detail}
 	}
 	switch state[:min(class, len(state))] {

@@ -129,8 +129,8 @@ func appendBinaryArray(to []byte, element string, text []byte) ([]byte, bool) {
 		}
 	}
 	if count > 0 {
-		binary.BigEndian.PutUint32(to[start:], 1)                // dimension
-		binary.BigEndian.PutUint32(to[start+12:], uint32(count)) //nolint:gosec // At most maxRows.
+		binary.BigEndian.PutUint32(to[start:], 1) // dimension
+		binary.BigEndian.PutUint32(to[start+12:], uint32(count))
 	}
 	return to, true
 }

@@ -51,10 +51,25 @@ func TestBinaryValues(t *testing.T) {
 	value, ok := store.Binary("uuid[]", "{"+id+"}")
 	is.New(t).True(ok && strings.HasSuffix(value, "\x00\x00\x00\x10"+idForm))
 	for _, test := range [][2]string{
-		{"uuid", "00112233"}, {"uuid", ""}, {"bigint", "9223372036854775808"}, {"bigint", "1.5"}, {"bigint", "-"},
-		{"bytea", "00"}, {"bytea", `\x0`}, {"text", "a"}, {"boolean", "TRUE"},
-		{"bigint[]", ""}, {"bigint[]", "{"}, {"bigint[]", "{1,}"}, {"bigint[]", "{,1}"}, {"bigint[]", "{1,{2}}"},
-		{"bigint[]", `{"1}`}, {"bigint[]", `{"1"2}`}, {"int[]", "{2147483648}"}, {"boolean[]", "{yes}"}, {"text[]", "{a}"},
+		{"uuid", "00112233"},
+		{"uuid", ""},
+		{"bigint", "9223372036854775808"},
+		{"bigint", "1.5"},
+		{"bigint", "-"},
+		{"bytea", "00"},
+		{"bytea", `\x0`},
+		{"text", "a"},
+		{"boolean", "TRUE"},
+		{"bigint[]", ""},
+		{"bigint[]", "{"},
+		{"bigint[]", "{1,}"},
+		{"bigint[]", "{,1}"},
+		{"bigint[]", "{1,{2}}"},
+		{"bigint[]", `{"1}`},
+		{"bigint[]", `{"1"2}`},
+		{"int[]", "{2147483648}"},
+		{"boolean[]", "{yes}"},
+		{"text[]", "{a}"},
 	} {
 		if value, ok := store.Binary(test[0], test[1]); ok {
 			t.Errorf("%s %s: %q", test[0], test[1], value)

@@ -12,14 +12,14 @@ import (
 )
 
 // Where connections end at the server, a message goes by the extended protocol if the session has its statements
-// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE would
-// have to be parsed as SQL. Some of the statements are one, see postgres_merge.go. They run one after the other, as those
-// of a simple message do: none runs after one that failed, and each sees what was committed before it began.
+// prepared: each is a Bind with its values and an Execute, and one Sync ends the message. The values of an EXECUTE
+// would have to be parsed as SQL. Some of the statements are one, see postgres_merge.go. They run one after the other,
+// as those of a simple message do: none runs after one that failed, and each sees what was committed before it began.
 //
 // The driver sends one such statement at a time and waits for its response. So a connection sends these messages by
 // itself, as it does those with the rows of COPY: see sendRows. BEGIN, the settings, the locks, merged writes, COPY and
-// COMMIT are prepared with the first such message. A message that has to prepare any other statement is a simple one, and so is one that returns
-// other rows than those of joined reads.
+// COMMIT are prepared with the first such message. A message that has to prepare any other statement is a simple one,
+// and so is one that returns other rows than those of joined reads.
 //
 // The server runs a statement as soon as it has come, and waits for the next one without a limit, but for the network:
 // see lossSettings. So a longer message that has no rows of COPY is a simple one, of which a server runs nothing before

@@ -56,9 +56,10 @@ type merged struct {
 	parts    int    // how many parts of the message it is
 }
 
-// notReadOnly is an expression without a row, for which PostgreSQL refuses a transaction that may only read, as on a
-// standby. An UPDATE would be refused, too, and begin then tries another connection.
-const notReadOnly = "(SELECT 1 FROM ticketing_companies WHERE ctid = '(0,0)'" + rowLock + ")"
+// mayWrite is an expression that PostgreSQL refuses in a transaction that may only read, as on a standby: with 25001,
+// since a query comes too late to change that. An UPDATE would be refused, too, and begin then tries another
+// connection. The statement names no table: the search path is not set yet when it is parsed.
+const mayWrite = "set_config('transaction_read_only', 'off', true)"
 
 // mergeTaking returns the statement that makes the settings and takes the gates and claims of the first parts.
 func mergeTaking(to []byte, settings []setting, text []byte, start int, parts []part) merged {
@@ -74,7 +75,7 @@ func mergeTaking(to []byte, settings []setting, text []byte, start int, parts []
 			continue
 		}
 		if count == 0 {
-			to = append(appendComma(to, len(settings)), notReadOnly...)
+			to = append(appendComma(to, len(settings)), mayWrite...)
 		}
 		one := parts[count].core
 		to = append(appendComma(to, 1), text[start+one.from:start+one.end]...)

@@ -66,6 +66,7 @@ func TestWhatIsMerged(t *testing.T) {
 	is.Equal(count("count(1)", "FOR NO KEY UPDATE"), 4*here) // Tiers and wallets, by themselves and under a claim.
 	is.Equal(count("ticketing_inventory_tiers", "ticketing_wallets", "FOR NO KEY UPDATE"), 0)
 	is.Equal(count("pg_advisory_xact_lock_shared", "count(1)"), 0)
+	is.Equal(count("set_config(", "ticketing_"), 0)                        // It is parsed before the search path is set.
 	is.Equal(count("WITH w0", "ticketing_orders", "ticketing_wallets"), 0) // COPY is between them.
 	is.Equal(count("WITH w0"), 2*here)
 }
@@ -143,6 +144,7 @@ func TestMergedWritesAreFew(t *testing.T) {
 	s, pool := openOnOneConnection(t)
 	batch := newBatch(1, 0)
 	batch.Quantity = 100
+	buyers := []driver.Buyer{{CompanyID: company, Email: "a", CreatedAt: minute(1), UpdatedAt: minute(1)}}
 	wallet, other := newWallet(ledger.Float, 100), newWallet(ledger.Earnings, 0)
 	writes := []func(ctx context.Context, tx driver.Tx, n int) error{
 		func(ctx context.Context, tx driver.Tx, _ int) error {
@@ -151,9 +153,7 @@ func TestMergedWritesAreFew(t *testing.T) {
 		func(ctx context.Context, tx driver.Tx, _ int) error {
 			return tx.UpdateWallets(ctx, []driver.Wallet{wallet})
 		},
-		func(ctx context.Context, tx driver.Tx, _ int) error {
-			return tx.PutBuyers(ctx, []driver.Buyer{{CompanyID: company, Email: "a", CreatedAt: minute(1), UpdatedAt: minute(1)}})
-		},
+		func(ctx context.Context, tx driver.Tx, _ int) error { return tx.PutBuyers(ctx, buyers) },
 		func(ctx context.Context, tx driver.Tx, n int) error {
 			return tx.AppendResults(ctx, []driver.IdempotencyResult{{
 				IdempotencyKey: driver.IdempotencyKey{CompanyID: company, Operation: "o", Key: string(rune('a' + n))},

@@ -11,9 +11,9 @@ import (
 )
 
 // The SQL of PostgreSQL. Values are literals, since the driver sends several statements in one message only by the
-// simple protocol; a message of the extended one has what is in their quotes. Many rows are one array for each column,
-// which costs a twentieth of what VALUES costs to parse. A column that is the same in all rows is written once. So a
-// statement about one company contains that company, and a distributed engine finds its node.
+// simple protocol; a message of the extended one has their values: see postgres_bind.go. Many rows are one array for
+// each column, which costs a twentieth of what VALUES costs to parse. A column that is the same in all rows is written
+// once. So a statement about one company contains that company, and a distributed engine finds its node.
 
 // valuesTable is a set as a table after FROM: columns that are the same in all rows are values, the others arrays.
 type valuesTable struct {

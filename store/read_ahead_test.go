@@ -137,8 +137,8 @@ func TestMessages(t *testing.T) {
 	is.Equal(sent, []string{"ListOrders"})
 }
 
-// TestAnnouncedReadsAreThoseAsked checks that a read which was announced is returned to a call that asks the same alone:
-// not to one with other references or at another time, also if the references were changed where they are.
+// TestAnnouncedReadsAreThoseAsked checks that only a call which asks the same gets what was announced: not one with
+// other references or at another time, also if the references were changed where they are.
 func TestAnnouncedReadsAreThoseAsked(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

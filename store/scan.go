@@ -125,8 +125,8 @@ func (t *texts[T]) Scan(src any) error {
 	return json.Unmarshal(b, (*[]T)(t))
 }
 
-// plainTexts returns the texts of a JSON array as encode writes it, if none has an escape. Each sale reads the grants of
-// its key, and a decoder takes as long for them as the rest of the key.
+// plainTexts returns the texts of a JSON array as encode writes it, if none has an escape. Each sale reads the grants
+// of its key, and a decoder takes as long for them as the rest of the key.
 func plainTexts[T ~string](b []byte) (texts []T, ok bool) {
 	rest, opened := strings.CutPrefix(string(b), "[")
 	rest, closed := strings.CutSuffix(rest, "]")
