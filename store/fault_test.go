@@ -222,43 +222,6 @@ func TestReadOnlyConnectionIsGivenUp(t *testing.T) {
 	is.Equal(names(t, s), []string{"first", "second"})
 }
 
-// TestAllReadOnlyConnectionsAreGivenUp checks that one transaction finds a connection which may write behind as many as
-// lead to a former primary, whatever it begins with.
-func TestAllReadOnlyConnectionsAreGivenUp(t *testing.T) {
-	t.Parallel()
-	const connections = 12
-	for name, begin := range map[string]driver.BeginOptions{
-		"shared":    {Shared: []uuid.UUID{company}},
-		"exclusive": {Exclusive: []uuid.UUID{company}},
-		"claims":    {Keys: claim("key")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			s := testdb.Open(t, testdb.DSN(t), &store.Config{Connections: connections})
-			furnish(t, s)
-			held := make([]*sql.Conn, connections)
-			for i := range held {
-				conn, err := s.Pool().Conn(t.Context())
-				is.NoErr(err)
-				_, err = conn.ExecContext(t.Context(), "SET default_transaction_read_only TO on")
-				is.NoErr(err)
-				held[i] = conn
-			}
-			for _, conn := range held {
-				is.NoErr(conn.Close())
-			}
-			runs := 0
-			is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
-				runs++
-				_, err := tx.Begin(ctx, begin)
-				return errors.Join(err, tx.UpdateWallets(ctx, []driver.Wallet{newWallet(ledger.Float, 100)}))
-			}))
-			is.Equal(runs, 1)
-		})
-	}
-}
-
 // TestStoppedClient checks that a client that stops in the middle of a transaction loses its locks in time. When it
 // continues, it begins again.
 func TestStoppedClient(t *testing.T) {

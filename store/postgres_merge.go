@@ -42,6 +42,23 @@ const (
 // as much memory as these together, for a sale alone some 0.3 MB. maxSeen is how many it remembers that came once.
 const maxMerged, maxSeen = 24, 100
 
+// appendExpecting ends a statement. A statement that must change a number of rows divides by zero if it changes another
+// number, since the results of several statements in one message are not visible one by one.
+func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
+	to.engine, to.template = e, to.template || e.traits().prepares
+	if records == anyNumber {
+		to.append(statement)
+		to.endPartOf(statement.kept(), statement.shards, coreOfWrite(statement, 0, to.inPart(), false))
+		return
+	}
+	to.add("WITH changed AS (")
+	from := to.inPart()
+	to.append(statement)
+	end := to.inPart()
+	to.add(" RETURNING 1)\nSELECT 1 / CASE WHEN count(*) = ? THEN 1 ELSE 0 END FROM changed", records)
+	to.endPartOf(statement.kept(), statement.shards, coreOfWrite(statement, from, end, true))
+}
+
 // coreOfWrite returns the core of a statement that writes.
 func coreOfWrite(statement *builder, from, end int, counted bool) core {
 	if statement.table == "" || statement.kept() != keepAlways {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/floatgate/ticketing/driver"
 	"github.com/floatgate/ticketing/internal/pgtest"
+	"github.com/floatgate/ticketing/internal/testdb"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/store"
 )
@@ -192,4 +193,41 @@ func TestMergedWritesAreFew(t *testing.T) {
 	is.NoErr(pool.QueryRowContext(t.Context(),
 		"SELECT count(*) FROM ticketing_idempotency_keys WHERE operation = 'o'").Scan(&results))
 	is.Equal(results, kept)
+}
+
+// TestAllReadOnlyConnectionsAreGivenUp checks that one transaction finds a connection which may write behind as many as
+// lead to a former primary, whatever it begins with.
+func TestAllReadOnlyConnectionsAreGivenUp(t *testing.T) {
+	t.Parallel()
+	const connections = 12
+	for name, begin := range map[string]driver.BeginOptions{
+		"shared":    {Shared: []uuid.UUID{company}},
+		"exclusive": {Exclusive: []uuid.UUID{company}},
+		"claims":    {Keys: claim("key")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := testdb.Open(t, testdb.DSN(t), &store.Config{Connections: connections})
+			furnish(t, s)
+			held := make([]*sql.Conn, connections)
+			for i := range held {
+				conn, err := s.Pool().Conn(t.Context())
+				is.NoErr(err)
+				_, err = conn.ExecContext(t.Context(), "SET default_transaction_read_only TO on")
+				is.NoErr(err)
+				held[i] = conn
+			}
+			for _, conn := range held {
+				is.NoErr(conn.Close())
+			}
+			runs := 0
+			is.NoErr(s.Update(t.Context(), func(ctx context.Context, tx driver.Tx) error {
+				runs++
+				_, err := tx.Begin(ctx, begin)
+				return errors.Join(err, tx.UpdateWallets(ctx, []driver.Wallet{newWallet(ledger.Float, 100)}))
+			}))
+			is.Equal(runs, 1)
+		})
+	}
 }

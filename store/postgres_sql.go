@@ -482,20 +482,3 @@ func (e *postgresEngine) appendStock(to *builder, queries []driver.StockQuery) {
 	t.appendCell(to, 4)
 	to.add(") b ORDER BY b.company_id, b.event_id, b.tier, b.position")
 }
-
-// appendExpecting ends a statement. A statement that must change a number of rows divides by zero if it changes another
-// number, since the results of several statements in one message are not visible one by one.
-func (e *postgresEngine) appendExpecting(to, statement *builder, records int) {
-	to.engine, to.template = e, to.template || e.traits().prepares
-	if records == anyNumber {
-		to.append(statement)
-		to.endPartOf(statement.kept(), statement.shards, coreOfWrite(statement, 0, to.inPart(), false))
-		return
-	}
-	to.add("WITH changed AS (")
-	from := to.inPart()
-	to.append(statement)
-	end := to.inPart()
-	to.add(" RETURNING 1)\nSELECT 1 / CASE WHEN count(*) = ? THEN 1 ELSE 0 END FROM changed", records)
-	to.endPartOf(statement.kept(), statement.shards, coreOfWrite(statement, from, end, true))
-}
