@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,7 +108,7 @@ func TestGrantsAreJSON(t *testing.T) {
 		var want []driver.Grant
 		wantErr := json.Unmarshal([]byte(list), &want)
 		found, err := store.ScanGrants(list)
-		if (err == nil) != (wantErr == nil) || wantErr == nil && (len(found) != len(want) || !equalGrants(found, want)) {
+		if (err == nil) != (wantErr == nil) || wantErr == nil && !slices.Equal(found, want) {
 			t.Fatalf("%s: %q, %v instead of %q, %v", list, found, err, want, wantErr)
 		}
 	}
@@ -120,13 +121,4 @@ func TestGrantsAreJSON(t *testing.T) {
 		part := rapid.SampledFrom([]string{"[", "]", `"`, ",", " ", "a", `\`, "1", "\n", "null"})
 		check(t, "["+strings.Join(rapid.SliceOfN(part, 0, 7).Draw(t, "parts"), "")+"]")
 	})
-}
-
-func equalGrants(a, b []driver.Grant) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

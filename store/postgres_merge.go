@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -122,10 +123,14 @@ func appendComma(to []byte, before int) []byte {
 // keep out of by its gates, and of which none depends on another: those that isHot names. Foreign keys are checked at
 // the end of the statement. If two of them fail, the error may be that of either.
 func mergeWrites(to, text []byte, start int, parts []part) merged {
-	count := 0
-	for count < len(parts) && parts[count].core.kind == writesRows && !writesTo(parts[:count], parts[count].core.table) {
-		count++
+	var tables []string
+	for _, one := range parts {
+		if one.core.kind != writesRows || slices.Contains(tables, one.core.table) {
+			break
+		}
+		tables = append(tables, one.core.table)
 	}
+	count := len(tables)
 	if count < 2 {
 		return merged{parts: count}
 	}
@@ -154,13 +159,3 @@ func isMerged(template string) bool { return strings.HasPrefix(template, mergedW
 
 // mergedWrites is what merged writes begin with.
 const mergedWrites = "WITH w0 AS ("
-
-// writesTo reports whether one of the parts writes to a table.
-func writesTo(parts []part, table string) bool {
-	for _, one := range parts {
-		if one.core.table == table {
-			return true
-		}
-	}
-	return false
-}

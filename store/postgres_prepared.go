@@ -24,7 +24,7 @@ import (
 // prepared statements are random for each connection, so neither ever runs a statement of another client.
 
 // isHot reports whether a statement is one of sales, validations or the most frequent reads, by its name: see
-// [Statement].
+// [Statement]. Its writes may be merged with others, for which mergeWrites says what must be true of them.
 func isHot(name string) bool {
 	switch name {
 	case "FindAPIKeys", "APIKeys", "Companies", "Results", "SaleTerms", "LockStock", "LockWallets", "UpdateBatches",
