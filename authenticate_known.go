@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/recent"
 	"github.com/floatgate/ticketing/internal/slot"
 )
 
@@ -35,7 +36,7 @@ func (s *Service) Identify(ctx context.Context, key string) (Caller, error) {
 		return Caller{}, errAuthenticationFailed
 	}
 	at := s.now()
-	if known, ok := s.knownKeys.get(id); ok && known.lasts(at) {
+	if known, ok := s.knownKeys.Get(id); ok && known.lasts(at) {
 		// A wrong secret is looked up like that of any other key, and gets the same answer. One more digest is computed for
 		// it, which takes about a microsecond and says no more than that the key was used here within a minute.
 		if _, current := s.keys.Verify(known.digest, secretDomain, id.String(), secret); current {
@@ -69,7 +70,7 @@ func (s *Service) confirm(ctx context.Context, caller Caller) (Caller, error) {
 	case err == nil:
 		caller.provisional.confirmed.Store(&confirmed)
 	case errors.Is(err, errAuthenticationFailed):
-		s.knownKeys.forget(caller.keyID)
+		s.knownKeys.Forget(caller.keyID)
 	}
 	return confirmed, err
 }
@@ -86,7 +87,7 @@ func (s *Service) runCurrent(ctx context.Context, caller Caller, grant Grant, ru
 	if !errors.Is(err, errOutdatedCaller) {
 		return err
 	}
-	s.knownKeys.forget(caller.keyID)
+	s.knownKeys.Forget(caller.keyID)
 	confirmed, err := s.confirm(ctx, caller)
 	if err != nil {
 		return err
@@ -230,7 +231,9 @@ func (s *Service) readForAll(
 //
 // An entry ends when the next use of its key is due to be recorded. So each key is still looked up about once a minute,
 // and its last use and its digest are kept up to date as if nothing was remembered.
-type knownKeys struct{ recent[uuid.UUID, knownKey] }
+type knownKeys struct {
+	recent.Map[uuid.UUID, knownKey]
+}
 
 // knownKey is a key as a look-up has found it. Its digest is one of the first secret key.
 type knownKey struct {
@@ -246,7 +249,7 @@ func (k *knownKeys) add(caller Caller, digest string, at, until time.Time) {
 		until = latest
 	}
 	if at.Before(until) {
-		k.put(caller.keyID, knownKey{caller: caller, digest: digest, since: at, until: until})
+		k.Put(caller.keyID, knownKey{caller: caller, digest: digest, since: at, until: until})
 	}
 }
 

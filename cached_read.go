@@ -6,13 +6,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/recent"
 )
 
 // readCache remembers what saves messages to the store when orders are shown. Each process has one, for all companies.
 type readCache struct {
 	// rates are entries of commission schedules. They need no invalidation: an entry never changes, and its id is never
 	// used again.
-	rates recent[driver.RateRef, driver.Rate]
+	rates recent.Map[driver.RateRef, driver.Rate]
 	// brandings are the versions of the brandings that a company's orders were last shown with. They are only assumed, and
 	// read together with the next orders: a database that lost its last commits may give a version's number away again.
 	brandings recentVersions
@@ -48,7 +49,7 @@ func (c cachedReads) Rates(ctx context.Context, refs []driver.RateRef) ([]driver
 	var missing []driver.RateRef
 	var places []int
 	for i, ref := range refs {
-		rate, ok := c.cache.rates.get(ref)
+		rate, ok := c.cache.rates.Get(ref)
 		if !ok {
 			// The place of each missing entry keeps the order of refs.
 			missing, places = append(missing, ref), append(places, i)
@@ -65,7 +66,7 @@ func (c cachedReads) Rates(ctx context.Context, refs []driver.RateRef) ([]driver
 	for i, rate := range found {
 		rates[places[i]] = rate
 		if rate.ID != uuid.Nil {
-			c.cache.rates.add(missing[i], rate)
+			c.cache.rates.Add(missing[i], rate)
 		}
 	}
 	return rates, nil
@@ -110,7 +111,7 @@ func (c cachedReads) ListOrdersWithLines(
 func (c cachedReads) announceBrandings(ctx context.Context, companies []uuid.UUID) {
 	var refs []driver.BrandingRef
 	for _, id := range companies {
-		if version, known := c.cache.brandings.get(id); known {
+		if version, known := c.cache.brandings.Get(id); known {
 			refs = append(refs, driver.BrandingRef{CompanyID: id, Version: version})
 		}
 	}

@@ -64,7 +64,7 @@ func termsRef(c *checkoutCall, brandingVersion int64) driver.SaleTermsRef {
 func (s *Service) announceTerms(ctx context.Context, tx driver.Tx, at time.Time, calls []*checkoutCall) {
 	refs := make([]driver.SaleTermsRef, len(calls))
 	for i, c := range calls {
-		version, known := s.brandingVersions.get(c.ref.CompanyID)
+		version, known := s.brandingVersions.Get(c.ref.CompanyID)
 		if !known {
 			return
 		}

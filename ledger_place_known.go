@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/floatgate/ticketing/driver"
+	"github.com/floatgate/ticketing/internal/recent"
 	"github.com/floatgate/ticketing/ledger"
 	"github.com/floatgate/ticketing/money"
 )
@@ -17,7 +18,7 @@ import (
 // entry: if it has the same hash, then so has every entry before it. A knownPlaces is safe for concurrent use; a nil
 // one knows nothing.
 type knownPlaces struct {
-	chains recent[driver.WalletRef, knownChain]
+	chains recent.Map[driver.WalletRef, knownChain]
 }
 
 // knownChain is what is known of a chain: some entries, by sequence, none of which comes after the end.
@@ -52,7 +53,7 @@ const (
 )
 
 func newKnownPlaces() *knownPlaces {
-	return &knownPlaces{chains: recent[driver.WalletRef, knownChain]{limit: knownChains}}
+	return &knownPlaces{chains: recent.Map[driver.WalletRef, knownChain]{Limit: knownChains}}
 }
 
 // narrow narrows ranges by what is known of the chain of a wallet, and returns that. A wallet record that is older than
@@ -61,7 +62,7 @@ func (k *knownPlaces) narrow(wallet driver.Wallet, ranges []placeRange) knownCha
 	if k == nil {
 		return knownChain{}
 	}
-	chain, _ := k.chains.get(wallet.Ref())
+	chain, _ := k.chains.Get(wallet.Ref())
 	if chain.end.sequence > wallet.Sequence {
 		return chain
 	}
@@ -109,11 +110,11 @@ func (k *knownPlaces) add(ref driver.WalletRef, chain knownChain, ranges []place
 	default:
 		entries = slices.Clone(found[max(len(found)-knownEntries, 0):])
 	}
-	k.chains.put(ref, knownChain{entries, end})
+	k.chains.Put(ref, knownChain{entries, end})
 }
 
 func (k *knownPlaces) forget(ref driver.WalletRef) {
 	if k != nil {
-		k.chains.forget(ref)
+		k.chains.Forget(ref)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/floatgate/ticketing/internal/recent"
 	"github.com/floatgate/ticketing/internal/slot"
 )
 
@@ -39,7 +40,7 @@ type companySlots struct {
 	exclusive, paging *slot.Slots[uuid.UUID]
 	// long are the lists of which a company recently read a long page, each with the number of short pages that may
 	// follow before its pages count as short again.
-	long recent[pagedList, *atomic.Int32]
+	long recent.Map[pagedList, *atomic.Int32]
 }
 
 // pagedList identifies a list of a company by the operation that pages it.
@@ -139,23 +140,23 @@ func (s *Service) runOnPageSlot(
 
 // isLong reports whether the next page of a list is expected to be long.
 func (c *companySlots) isLong(list pagedList) bool {
-	left, ok := c.long.get(list)
+	left, ok := c.long.Get(list)
 	return ok && left.Load() > 0
 }
 
 // recordPage records how many lines a page of a list had. A list is remembered for each company and operation. One long
 // page of a company does not slow its other lists.
 func (c *companySlots) recordPage(list pagedList, lines int) {
-	left, ok := c.long.get(list)
+	left, ok := c.long.Get(list)
 	switch {
 	case lines >= longPage:
 		if !ok {
 			left = new(atomic.Int32)
 		}
 		left.Store(shortPages)
-		c.long.add(list, left)
+		c.long.Add(list, left)
 	case ok && left.Add(-1) <= 0:
-		c.long.forget(list)
+		c.long.Forget(list)
 	}
 }
 
@@ -263,12 +264,12 @@ func (s *Service) limitUnknownKey(
 	if s.unknownKeys == nil {
 		return authenticate(ctx)
 	}
-	recent := s.unknownKeys.recent.has(id)
-	if recent {
+	known := s.unknownKeys.recent.Has(id)
+	if known {
 		caller, err = authenticate(ctx)
 		// Neither a genuine key nor a failure of the store is a reason to delay the next call with this id.
 		if !errors.Is(err, errAuthenticationFailed) {
-			s.unknownKeys.recent.add(id, struct{}{})
+			s.unknownKeys.recent.Add(id, struct{}{})
 			return caller, err
 		}
 	}
@@ -280,14 +281,14 @@ func (s *Service) limitUnknownKey(
 	genuine := false
 	defer func() { end(genuine) }()
 	// The key was looked up already and is wrong. Its reply waited for a slot, which bounds the guesses for a known id.
-	if recent {
+	if known {
 		return caller, err
 	}
 	caller, err = authenticate(ctx)
 	// A failure of the store says nothing against the key, so its slot is released at once.
 	genuine = !errors.Is(err, errAuthenticationFailed)
 	if err == nil {
-		s.unknownKeys.recent.add(id, struct{}{})
+		s.unknownKeys.recent.Add(id, struct{}{})
 	}
 	return caller, err
 }

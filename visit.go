@@ -67,7 +67,7 @@ func (a Accounts) Visit(ctx context.Context, params VisitParams) (Visit, error) 
 			}
 			_, _ = readRoles(ctx, tx, params.CompanyID, ref.UserID)
 			_, _ = tx.Users(ctx, []uuid.UUID{ref.UserID})
-			if version, known := a.s.brandingVersions.get(params.CompanyID); known {
+			if version, known := a.s.brandingVersions.Get(params.CompanyID); known {
 				_, _ = tx.Brandings(ctx, []driver.BrandingRef{{CompanyID: params.CompanyID, Version: version}})
 			}
 			_, _ = watch(ctx, tx, at, params.Watched, LowFloats{})
