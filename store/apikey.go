@@ -76,11 +76,14 @@ func (s *session) APIKeys(ctx context.Context, refs []driver.APIKeyRef) ([]drive
 			return driver.APIKeyRef{CompanyID: k.CompanyID, ID: k.ID}
 		},
 		func(refs []driver.APIKeyRef) ([]driver.APIKey, error) {
-			return queryRefs(ctx, s, question{name: "APIKeys"}, refs, scanAPIKey, "SELECT "+apiKeyColumns+" FROM ?",
-				func() fragment {
+			return queryRefs(ctx, s, refs, refsQuery[driver.APIKeyRef, driver.APIKey]{
+				name: "APIKeys", scan: scanAPIKey, text: "SELECT " + apiKeyColumns + " FROM ?",
+				value: func(refs []driver.APIKeyRef) fragment {
 					return keyedRows{table: "ticketing_api_keys k", set: newSet("company_id, id", refs,
 						func(r driver.APIKeyRef) []any { return []any{r.CompanyID, r.ID} })}
-				})
+				},
+				memory: &s.store.memory.apiKeys,
+			})
 		})
 }
 

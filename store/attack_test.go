@@ -30,7 +30,7 @@ func postgresLiterals() *strings.Replacer {
 // attacked fills every table.
 const attacked = `
 INSERT INTO ticketing_secrets VALUES ('pepper', 1);
-INSERT INTO ticketing_companies VALUES ({1}, 'Lagos Live', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, 1, 1, 1);
+INSERT INTO ticketing_companies VALUES ({1}, 'Lagos Live', 'ACTIVE', 'APPROVED', NULL, NULL, '', 1, 1, 1, 1, NULL);
 INSERT INTO ticketing_brandings VALUES ({1}, 1, 'Lagos Live', '', '', '', '', '', '', '', 1);
 INSERT INTO ticketing_commission_rates VALUES ({1}, {3}, 1, '250', 'BASIS_POINTS', 1, 1);
 INSERT INTO ticketing_api_keys VALUES ({1}, {4}, 'shop', '[]', 'ACTIVE', 'v1', NULL, 1, NULL, NULL);
@@ -419,7 +419,7 @@ func sqliteAttacks() []attack {
 		{"type of a column", "UPDATE ticketing_companies SET created_at = 'yesterday'", "datatype_check"},
 		{
 			"id of a company",
-			`INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1, 1
+			`INSERT INTO ticketing_companies SELECT X'01', name, status, verification, NULL, NULL, '', 1, 1, 1, 1, NULL
 				FROM ticketing_companies`, "companies_id_check",
 		},
 		{"id of a key", "UPDATE ticketing_api_keys SET id = X'02'", "api_keys_id_check"},

@@ -255,6 +255,28 @@ func placed(t *testing.T, s *store.Store) []string {
 	return all
 }
 
+// TestDistributionEndsRevisions checks that companies have no revisions on a cluster, on which nothing is remembered, and
+// that no trigger of them is left where the tables were made before.
+func TestDistributionEndsRevisions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dsn := pgtest.Start(t, "fsync=off").DSN("postgres")
+	db := beside(t, dsn)
+	const triggers = "SELECT tgname FROM pg_trigger WHERE tgname LIKE '%revise%' ORDER BY 1"
+	const revised = "SELECT count(*)::text FROM ticketing_companies WHERE revision IS NOT NULL"
+	before := testdb.Open(t, dsn, nil)
+	is.NoErr(before.Migrate(t.Context()))
+	furnish(t, before, newBatch(1, 0))
+	is.True(len(texts(t, db, triggers)) > 0)
+	is.Equal(texts(t, db, revised), []string{"1"})
+	_, err := db.ExecContext(t.Context(), citusStandIn)
+	is.NoErr(err)
+	s := testdb.Open(t, dsn, nil)
+	is.NoErr(s.Distribute(t.Context()))
+	is.Equal(texts(t, db, triggers), []string(nil))
+	is.Equal(texts(t, db, revised), []string{"0"})
+}
+
 // TestSingleShardTables checks that tables of a schema that Citus keeps on one node are migrated like those of a
 // database without it. Distribute reports their kind.
 func TestSingleShardTables(t *testing.T) {

@@ -50,9 +50,14 @@ func scanCompany(row rowSet, c *driver.Company) error {
 func (s *session) Companies(ctx context.Context, companies []uuid.UUID) ([]driver.Company, error) {
 	return findByRefs(companies, func(c driver.Company) uuid.UUID { return c.ID },
 		func(companies []uuid.UUID) ([]driver.Company, error) {
-			company := soleCompanyOf(companies, func(id uuid.UUID) uuid.UUID { return id })
-			return queryOf(ctx, s, "Companies", company, scanCompany,
-				"SELECT "+companyColumns+" FROM ticketing_companies WHERE ?", inIDs("id", companies))
+			return queryRefs(ctx, s, companies, refsQuery[uuid.UUID, driver.Company]{
+				name: "Companies", scan: scanCompany, text: "SELECT " + companyColumns + " FROM ticketing_companies WHERE ?",
+				value: func(companies []uuid.UUID) fragment { return inIDs("id", companies) },
+				company: func(companies []uuid.UUID) uuid.UUID {
+					return soleCompanyOf(companies, func(id uuid.UUID) uuid.UUID { return id })
+				},
+				memory: &s.store.memory.companies,
+			})
 		})
 }
 

@@ -148,8 +148,8 @@ type syntax interface {
 	// appendRates writes the query for the rate of each company that is effective at a time.
 	appendRates(to *builder, companies []uuid.UUID, at int64)
 	// appendTerms writes the query for the status of events, with the branding and the effective rate of each event's
-	// company. The columns of the set are company_id, id and version.
-	appendTerms(to *builder, of set, at int64)
+	// company. The columns of the set are company_id, id and version. SQLite does not find the next rate.
+	appendTerms(to *builder, of terms)
 	// appendHeads writes the query for wallets, w, and the last entry of each, e. With lock it locks the wallets, where
 	// locksBeside is set. It then misses an entry that was written while the statement waited for a lock.
 	appendHeads(to *builder, wallets set, lock bool)

@@ -22,11 +22,13 @@ func (tx *transaction) Results(
 ) ([]driver.IdempotencyResult, error) {
 	return findByRefs(refs, func(r driver.IdempotencyResult) driver.IdempotencyKey { return r.IdempotencyKey },
 		func(refs []driver.IdempotencyKey) ([]driver.IdempotencyResult, error) {
-			return queryRefs(ctx, &tx.session, question{name: "Results"}, refs, scanResult,
-				"SELECT "+resultColumns+" FROM ?", func() fragment {
+			return queryRefs(ctx, &tx.session, refs, refsQuery[driver.IdempotencyKey, driver.IdempotencyResult]{
+				name: "Results", scan: scanResult, text: "SELECT " + resultColumns + " FROM ?",
+				value: func(refs []driver.IdempotencyKey) fragment {
 					return keyedRows{table: "ticketing_idempotency_keys i", set: newSet("company_id, operation, key", refs,
 						func(r driver.IdempotencyKey) []any { return []any{r.CompanyID, r.Operation, r.Key} })}
-				})
+				},
+			})
 		})
 }
 

@@ -95,7 +95,7 @@ func (h heads) ofEach() []fragment {
 }
 
 func (t terms) ofEach() []fragment {
-	return fragments(t.of.ofEach(), func(of set) fragment { return terms{t.at, of} })
+	return fragments(t.of.ofEach(), func(of set) fragment { return terms{t.at, t.next, of} })
 }
 
 func (e effective) ofEach() []fragment {

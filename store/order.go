@@ -91,7 +91,7 @@ func (s *session) withLines(
 		return lines
 	}
 	if of != nil {
-		s.ahead.announce(linesOf(), question{})
+		s.ahead.announce(linesOf(), announcedRead{})
 	}
 	orders, err := read()
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *session) indexEntries(
 			s.keep("ListOrders", orders)
 			return orders
 		}
-		s.ahead.announce(ordersOf(nil), question{})
+		s.ahead.announce(ordersOf(nil), announcedRead{})
 	}
 	scan := func(row rowSet, number *int64) error { return row.Scan(number) }
 	numbers, err := fetch(ctx, s, "ListOrders", scan, entries("number"))

@@ -212,7 +212,7 @@ func (e *postgresEngine) askJoined(
 	if returnsClaims {
 		extra = claimsSetting
 	}
-	read, fill := joinReads(e, extra, ahead.reads)
+	read, fill := joinReads(e, extra, ahead.toMake(e))
 	message.append(read)
 	message.endPart(keepAlways, e.shards)
 	return func(conn bun.IConn) ([]bool, error) {
@@ -230,7 +230,9 @@ func (e *postgresEngine) askJoined(
 		if err != nil {
 			return nil, err
 		}
-		ahead.setMade(strings.Contains(claims, "t"))
+		if err := ahead.setMade(strings.Contains(claims, "t")); err != nil {
+			return nil, err
+		}
 		inFlight := make([]bool, len(in.Keys))
 		if len(claims) != len(inFlight) {
 			return nil, errFewClaims

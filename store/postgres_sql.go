@@ -332,7 +332,8 @@ func (e *postgresEngine) appendRates(to *builder, companies []uuid.UUID, at int6
 	to.add(" AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r", at)
 }
 
-func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
+func (e *postgresEngine) appendTerms(to *builder, terms terms) {
+	of := terms.of
 	t := e.valuesTable("terms", of)
 	cell := func(column int) { t.appendCell(to, column) }
 	to.add("SELECT ")
@@ -340,7 +341,15 @@ func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
 		cell(i)
 		to.add(", ")
 	}
-	to.add(termsColumns + " FROM ")
+	to.add(termsColumns + ", ")
+	if terms.next {
+		to.add("(SELECT min(t.effective_from) FROM ticketing_commission_rates t WHERE t.company_id = ")
+		cell(0)
+		to.add(" AND t.effective_from > ?)", terms.at)
+	} else {
+		to.add("NULL::bigint")
+	}
+	to.add(" FROM ")
 	if t.varying > 0 {
 		t.appendFrom(to)
 	} else {
@@ -356,7 +365,7 @@ func (e *postgresEngine) appendTerms(to *builder, of set, at int64) {
 	cell(2)
 	to.add(" OFFSET 0) AS b ON true LEFT JOIN LATERAL (SELECT * FROM ticketing_commission_rates t WHERE t.company_id = ")
 	cell(0)
-	to.add(` AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r ON true`, at)
+	to.add(` AND t.effective_from <= ? ORDER BY t.effective_from DESC, t.position DESC LIMIT 1) AS r ON true`, terms.at)
 }
 
 func (e *postgresEngine) appendHeads(to *builder, wallets set, lock bool) {

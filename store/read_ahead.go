@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/floatgate/ticketing/driver"
 )
 
@@ -23,6 +25,11 @@ import (
 type readAhead struct {
 	reads []*announcedRead
 	locks *announcedLocks // nil: none
+	// recalls is set while reads are announced that may be answered by remembered records. revisions are those of their
+	// companies, read by revisionsRead in the same statement as the other reads.
+	recalls       bool
+	revisionsRead *announcedRead
+	revisions     map[uuid.UUID]uuid.UUID
 }
 
 // announcedLocks are locks that are taken with the message that begins a transaction.
@@ -40,34 +47,37 @@ func (r *readAhead) holds(stock []driver.StockQuery, wallets []driver.WalletRef)
 
 // setMade marks what was announced for the message that begins a transaction, which succeeded. Its locks were taken if
 // one of its claims was granted.
-func (r *readAhead) setMade(claimed bool) {
-	setMade(r.reads)
+func (r *readAhead) setMade(claimed bool) error {
 	if r.locks != nil {
 		r.locks.taken = claimed
 	}
+	setMade(r.reads)
+	return r.checkRecalled()
 }
 
 // announcedRead is a read that was announced, identified by its statement, and by what it asks for if that is known.
 type announcedRead struct {
-	statement *builder
+	statement *builder // nil: recalled has all records
 	question  question
 	made      bool
-	records   []byte // its result, see recordRows
+	records   []byte    // its result, see recordRows
+	recalled  *recalled // nil: its records are not remembered
 }
 
 // matches reports whether a statement is that of the read.
 func (a *announcedRead) matches(statement *builder) bool {
-	return bytes.Equal(a.statement.text, statement.text) &&
+	return a.statement != nil && bytes.Equal(a.statement.text, statement.text) &&
 		bytes.Equal(a.statement.literals.text, statement.literals.text) &&
 		slices.Equal(a.statement.literals.ends, statement.literals.ends)
 }
 
 // announce adds a read, unless it is there already. One that cannot be written is left out: the call that makes it
 // returns the error.
-func (r *readAhead) announce(statement *builder, of question) {
+func (r *readAhead) announce(statement *builder, of announcedRead) {
 	equal := func(read *announcedRead) bool { return read.matches(statement) }
 	if statement.err == nil && !slices.ContainsFunc(r.reads, equal) {
-		r.reads = append(r.reads, &announcedRead{statement: statement, question: of})
+		of.statement = statement
+		r.reads = append(r.reads, &of)
 	}
 }
 
@@ -79,51 +89,86 @@ type question struct {
 	at   int64
 }
 
-// queryRefs is [query] for records by their references, at a time if they depend on it. If the read was announced and
-// made, value is not called, which returns the value of the text.
-func queryRefs[K comparable, R any](
-	ctx context.Context, s *session, of question, refs []K, scan func(rowSet, *R) error, text string,
-	value func() fragment,
-) ([]R, error) {
+// refsQuery is a query for records by their references.
+type refsQuery[K comparable, R any] struct {
+	name string
+	at   int64 // the time on which the records depend, or 0
+	scan func(rowSet, *R) error
+	text string
+	// value returns the value of the text for some references.
+	value func(refs []K) fragment
+	// company returns the company of references, or the zero id if they have several; nil: that of the value.
+	company func(refs []K) uuid.UUID
+	memory  *memoryOf[K, R] // nil: the records are not remembered
+}
+
+// queryRefs is [query] for records by their references. If the read was announced and made, it builds no statement.
+func queryRefs[K comparable, R any](ctx context.Context, s *session, refs []K, q refsQuery[K, R]) ([]R, error) {
 	if s.store.engine.traits().oneNode { // One question may be several statements.
-		return query(ctx, s, of.name, scan, text, value())
+		value, company := q.value(refs), uuid.Nil
+		if q.company != nil {
+			company = q.company(refs)
+		} else {
+			company = s.companyIn(q.text, []any{value})
+		}
+		return queryOf(ctx, s, q.name, company, q.scan, q.text, value)
 	}
 	if s.announcing {
-		of.refs = slices.Clone(refs)
-		s.question = of
-		defer func() { s.question = question{} }()
-		return query(ctx, s, of.name, scan, text, value())
+		announceRefs(ctx, s, refs, q)
+		return nil, nil
 	}
-	rows, found := s.ahead.takeIf(func(read *announcedRead) bool {
+	read := s.ahead.takeIf(func(read *announcedRead) bool {
 		asked, ok := read.question.refs.([]K)
-		return ok && read.question.name == of.name && read.question.at == of.at && slices.Equal(asked, refs)
+		return ok && read.question.name == q.name && read.question.at == q.at && slices.Equal(asked, refs)
 	})
-	if !found {
-		return query(ctx, s, of.name, scan, text, value())
+	if read == nil {
+		return query(ctx, s, q.name, q.scan, q.text, q.value(refs))
 	}
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
 	var records []R
-	if err := scanInto(&records, scan)(rows); err != nil {
-		return nil, err
+	if read.statement != nil {
+		if err := scanInto(&records, q.scan)(&recordRows{records: read.records}); err != nil {
+			return nil, err
+		}
+	}
+	if read.recalled != nil {
+		q.memory.remember(records, s.ahead.revisions)
+		records = append(records, read.recalled.records.([]R)...)
 	}
 	return records, nil
 }
 
-// take returns the rows of an announced read that was made.
-func (r *readAhead) take(statement *builder) (rows *recordRows, found bool) {
+// announceRefs announces a query. It reads only what is not remembered, if records may be recalled.
+func announceRefs[K comparable, R any](ctx context.Context, s *session, refs []K, q refsQuery[K, R]) {
+	read := announcedRead{question: question{q.name, slices.Clone(refs), q.at}}
+	missing := refs
+	if s.ahead.recalls && q.memory != nil {
+		read.recalled, missing = q.memory.recall(refs, q.at)
+	}
+	if len(missing) == 0 {
+		s.ahead.reads = append(s.ahead.reads, &read)
+		return
+	}
+	s.announced = read
+	defer func() { s.announced = announcedRead{} }()
+	_, _ = query(ctx, s, q.name, q.scan, q.text, q.value(missing))
+}
+
+// take returns an announced read that was made, or nil.
+func (r *readAhead) take(statement *builder) *announcedRead {
 	return r.takeIf(func(read *announcedRead) bool { return read.matches(statement) })
 }
 
-func (r *readAhead) takeIf(is func(read *announcedRead) bool) (rows *recordRows, found bool) {
+func (r *readAhead) takeIf(is func(read *announcedRead) bool) *announcedRead {
 	for i, read := range r.reads {
 		if read.made && is(read) {
 			r.reads = slices.Delete(r.reads, i, i+1)
-			return &recordRows{records: read.records}, true
+			return read
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // forget removes all that was announced. What was read is not valid after a write of the same transaction, or after a

@@ -39,8 +39,8 @@ type session struct {
 	// announcing is set while reads are announced, and ahead has the announced ones.
 	announcing bool
 	ahead      readAhead
-	// question is what the read that is being announced asks for, or the zero question.
-	question question
+	// announced is what is known of the read that is being announced, beside its statement.
+	announced announcedRead
 	// ended is set once fn has returned.
 	ended atomic.Bool
 	// on is the engine of statements that name the shards of onCompany, or nil. noShards is set in a View that names none.
@@ -124,18 +124,18 @@ func (s *session) read(ctx context.Context, name string, statement *builder, sca
 	s.keep(name, statement)
 	if s.announcing {
 		if s.store.engine.traits().joinsReads || statement.shards != nil {
-			s.ahead.announce(statement, s.question)
+			s.ahead.announce(statement, s.announced)
 		}
 		return nil
 	}
 	if changes(statement) {
 		s.ahead.forget()
 	}
-	if rows, found := s.ahead.take(statement); found {
+	if read := s.ahead.take(statement); read != nil {
 		if err := s.usable(); err != nil {
 			return err
 		}
-		return scan(rows)
+		return scan(&recordRows{records: read.records})
 	}
 	statement, scan, waiting := s.ahead.join(statement, scan)
 	err := s.readNow(ctx, name, statement, scan)

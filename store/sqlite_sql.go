@@ -163,16 +163,16 @@ func (e *sqliteEngine) appendRates(to *builder, companies []uuid.UUID, at int64)
 		WHERE ?`, at, inIDs("c.id", companies))
 }
 
-func (e *sqliteEngine) appendTerms(to *builder, of set, at int64) {
+func (e *sqliteEngine) appendTerms(to *builder, terms terms) {
 	to.add("WITH v (company_id, id, version) AS (VALUES ")
-	to.values(padded(of))
-	to.add(`) SELECT v.company_id, v.id, v.version, `+termsColumns+` FROM v
+	to.values(padded(terms.of))
+	to.add(`) SELECT v.company_id, v.id, v.version, `+termsColumns+`, NULL FROM v
 		LEFT JOIN ticketing_events e ON e.id = v.id AND e.company_id = v.company_id
 		LEFT JOIN ticketing_brandings b ON b.company_id = v.company_id AND b.version = v.version
 		LEFT JOIN ticketing_commission_rates r ON r.company_id = v.company_id AND r.id = (
 			SELECT t.id FROM ticketing_commission_rates t WHERE t.company_id = v.company_id AND t.effective_from <= ?
 			ORDER BY t.effective_from DESC, t.position DESC LIMIT 1)
-		WHERE v.company_id IS NOT NULL`, at)
+		WHERE v.company_id IS NOT NULL`, terms.at)
 }
 
 func (e *sqliteEngine) appendHeads(to *builder, wallets set, _ bool) {

@@ -165,8 +165,10 @@ func stockTiers(queries []driver.StockQuery) set {
 
 // lockedStock reads the batches of the queries, whose tiers are locked.
 func (tx *transaction) lockedStock(ctx context.Context, queries []driver.StockQuery) ([]driver.Batch, error) {
-	found, err := queryRefs(ctx, &tx.session, question{name: "LockStock"}, queries, scanBatch, "?",
-		func() fragment { return stock(queries) })
+	found, err := queryRefs(ctx, &tx.session, queries, refsQuery[driver.StockQuery, driver.Batch]{
+		name: "LockStock", scan: scanBatch, text: "?",
+		value: func(queries []driver.StockQuery) fragment { return stock(queries) },
+	})
 	if err != nil {
 		return nil, err
 	}

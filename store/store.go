@@ -134,6 +134,7 @@ type Store struct {
 	engine       engine
 	models       *bun.DB // builds the statements about models
 	inFlightKeys inFlightKeys
+	memory       *memory
 	txMutexes    txMutexes
 	// runs is the largest number of runs of fn, when transient failures occur.
 	runs int
@@ -184,7 +185,7 @@ func Open(ctx context.Context, dsn string, cfg *Config) (*Store, error) {
 const busyTimeout = 5 * time.Second
 
 func configured(cfg *Config) *Store {
-	s := &Store{runs: maxRuns}
+	s := &Store{runs: maxRuns, memory: newMemory()}
 	if cfg != nil {
 		s.config = *cfg
 	}

@@ -233,10 +233,13 @@ func (tx *transaction) open(ctx context.Context, in driver.BeginOptions) (inFlig
 func (tx *transaction) openOn(
 	ctx context.Context, engine engine, in driver.BeginOptions,
 ) (inFlight []bool, err error) {
+	e, isPostgres := engine.(*postgresEngine)
 	if in.Reads != nil && engine.traits().joinsReads {
+		tx.ahead.recalls = isPostgres && e.recalls()
 		tx.announceTo(func() { in.Reads(ctx, tx) })
+		tx.ahead.recalls = false
 	}
-	if e, ok := engine.(*postgresEngine); ok && in.Locks != nil && len(in.Keys) > 0 {
+	if isPostgres && in.Locks != nil && len(in.Keys) > 0 {
 		tx.announceLocks(ctx, e, *in.Locks)
 	}
 	if tx.openTx, inFlight, err = engine.begin(ctx, in, &tx.ahead); err == nil {

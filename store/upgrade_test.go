@@ -53,6 +53,7 @@ func released() map[string]map[string]string {
 			"0013_audit_ids":     "80815cb20baca670468364eae9e842bed11cd39d8569ef508913c90320e18fd9",
 			"0014_audit_users":   "6d3f48328cc0bb88c0cc02de8cf18e6412137b0e7137fbb12be3721f49fd0ad3",
 			"0015_queues":        "6a2e3276a565c3a87910903333e97d024894d2993c1800b9658e0ff421d5666b",
+			"0016_revisions":     "7cf2d847b750a2cc505eb23c26831fd4ef83698ac8ac06e9c05adca6a64f857a",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",
@@ -70,6 +71,7 @@ func released() map[string]map[string]string {
 			"0013_audit_ids":     "a7928af4d72f296fb8931145ba7985fe3a5a786dfecb6ce2eff942f07c9f6c9b",
 			"0014_audit_users":   "3ed1915174751e14d5568ab3fdf6f528171f543f56c96f69997e7ba99860a14d",
 			"0015_queues":        "e7d42d66b79fda42899b5a040b47a140187936ae597f4c664a5c8572240120df",
+			"0016_revisions":     "58f1fab1aa554b1974ce669688b188f8441c60a401b0630f5c119c44b37decc4",
 		},
 	}
 }

@@ -218,8 +218,10 @@ func (tx *transaction) lockedWallets(
 	if lock {
 		return query(ctx, &tx.session, "LockWallets", scanLocked, text, heads{walletSet(refs), true})
 	}
-	return queryRefs(ctx, &tx.session, question{name: "LockWallets"}, refs, scanLocked, text,
-		func() fragment { return heads{walletSet(refs), false} })
+	return queryRefs(ctx, &tx.session, refs, refsQuery[driver.WalletRef, driver.LockedWallet]{
+		name: "LockWallets", scan: scanLocked, text: text,
+		value: func(refs []driver.WalletRef) fragment { return heads{walletSet(refs), false} },
+	})
 }
 
 // aged reports whether a wallet's last entry was not found. A statement that waited for a lock reads the locked row as
