@@ -156,7 +156,9 @@ func (s *Store) bind(ctx context.Context, pool *bun.DB, tx *sql.Tx) (*Bound, err
 	if err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	b := &Bound{mu: s.txMutexes.get(tx), store: &Store{config: s.config, engine: bound, models: s.models, memory: s.memory, runs: 1}}
+	b := &Bound{mu: s.txMutexes.get(tx), store: &Store{
+		config: s.config, engine: bound, models: s.models, memory: s.memory, runs: 1,
+	}}
 	b.store.migrated.Store(true)
 	return b, nil
 }

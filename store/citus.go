@@ -79,8 +79,8 @@ func (p placement) statement() string {
 // clusterSettings apply in a transaction that changes tables of a cluster. By default Citus sends such changes to the
 // shards of a node over several connections at once. These do not see each other's changes, so Citus refuses changes
 // that involve foreign keys. Sequential means one connection for each node. Citus also considers all triggers unsafe,
-// since one could write to another node; those of the store that are left only refuse, see dropRevisions. Each shard has
-// one copy, without which Citus refuses foreign keys.
+// since one could write to another node; those of the store that are left only refuse: see dropRevisions. Each shard
+// has one copy, without which Citus refuses foreign keys.
 const clusterSettings = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'; " +
 	"SET LOCAL citus.enable_unsafe_triggers TO on; SET LOCAL citus.shard_replication_factor TO 1; "
 
@@ -227,20 +227,10 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 	return spread, nil
 }
 
-// dropRevisions drops the triggers of revisions before the first table is distributed: the trigger of a shard would
-// write to a distributed table. Without a revision nothing of a company is remembered.
-const dropRevisions = `DO $$
-DECLARE
-	revise record;
-BEGIN
-	FOR revise IN SELECT tgname, tgrelid::regclass AS name FROM pg_catalog.pg_trigger
-		WHERE tgparentid = 0 AND tgfoid IN ('ticketing_revise'::regproc, 'ticketing_revise_company'::regproc)
-	LOOP
-		EXECUTE format('DROP TRIGGER %I ON %s', revise.tgname, revise.name);
-	END LOOP;
-	UPDATE ticketing_companies SET revision = NULL WHERE revision IS NOT NULL;
-END
-$$`
+// dropRevisions ends the revisions of companies, with their triggers, before the first table is distributed: the
+// trigger of a shard would write to a distributed table. Without a revision nothing of a company is remembered.
+const dropRevisions = "DROP FUNCTION IF EXISTS ticketing_revise, ticketing_revise_company CASCADE; " +
+	"UPDATE ticketing_companies SET revision = NULL WHERE revision IS NOT NULL"
 
 // distributeAdded distributes the tables that a migration added to a distributed database, in the same transaction: a
 // table of a company never holds rows on the coordinator.

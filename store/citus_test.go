@@ -255,8 +255,8 @@ func placed(t *testing.T, s *store.Store) []string {
 	return all
 }
 
-// TestDistributionEndsRevisions checks that companies have no revisions on a cluster, on which nothing is remembered, and
-// that no trigger of them is left where the tables were made before.
+// TestDistributionEndsRevisions checks that companies have no revisions on a cluster, on which nothing is remembered,
+// and that no trigger of them is left where the tables were made before.
 func TestDistributionEndsRevisions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -151,12 +151,15 @@ func migrationNotes(name string) MigrationNotes {
 		}
 	case "0016_revisions":
 		return MigrationNotes{
-			Changes: "Adds a revision to each company. With PostgreSQL triggers change it with the rows that the company's " +
-				"sales only read, but not on a Citus cluster.",
+			Changes: "Adds a revision to each company. With PostgreSQL, but not on a Citus cluster, triggers change it with " +
+				"the rows that the company's sales only read. A trigger of a host's on the companies then runs for these, too.",
 			Takes: "On the order of a second for each hundred thousand companies. Sales wait.",
 			Blocks: []TableLock{
-				{"ticketing_api_keys", false}, {"ticketing_brandings", false}, {"ticketing_commission_rates", false},
-				{"ticketing_companies", true}, {"ticketing_events", false},
+				{"ticketing_api_keys", false},
+				{"ticketing_brandings", false},
+				{"ticketing_commission_rates", false},
+				{"ticketing_companies", true},
+				{"ticketing_events", false},
 			},
 			Older: unaffected,
 		}

@@ -212,7 +212,7 @@ func (e *postgresEngine) askJoined(
 	if returnsClaims {
 		extra = claimsSetting
 	}
-	read, fill := joinReads(e, extra, ahead.toMake(e))
+	read, fill := joinReads(e, extra, ahead.pending(e))
 	message.append(read)
 	message.endPart(keepAlways, e.shards)
 	return func(conn bun.IConn) ([]bool, error) {

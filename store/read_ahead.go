@@ -105,13 +105,11 @@ type refsQuery[K comparable, R any] struct {
 // queryRefs is [query] for records by their references. If the read was announced and made, it builds no statement.
 func queryRefs[K comparable, R any](ctx context.Context, s *session, refs []K, q refsQuery[K, R]) ([]R, error) {
 	if s.store.engine.traits().oneNode { // One question may be several statements.
-		value, company := q.value(refs), uuid.Nil
-		if q.company != nil {
-			company = q.company(refs)
-		} else {
-			company = s.companyIn(q.text, []any{value})
+		value := q.value(refs)
+		if q.company == nil {
+			return query(ctx, s, q.name, q.scan, q.text, value)
 		}
-		return queryOf(ctx, s, q.name, company, q.scan, q.text, value)
+		return queryOf(ctx, s, q.name, q.company(refs), q.scan, q.text, value)
 	}
 	if s.announcing {
 		announceRefs(ctx, s, refs, q)

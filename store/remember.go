@@ -12,18 +12,18 @@ import (
 )
 
 // A sale reads its company, API key, event, branding and rate, and a validation some of them. They seldom change, so
-// they are remembered with the revision of their company. The message that begins a transaction then reads the revisions
-// in their place, after the gates. Triggers make a new revision in the transaction that changes one of these rows,
-// whoever changes it (migration 0016_revisions). So what is remembered with the revision that was read is what the
-// statement would have read at the same moment. A revision is a random number: one of a transaction that was rolled
-// back, or lost in a failover, never comes again.
+// they are remembered with the revision of their company. The message that begins a transaction then reads the
+// revisions in their place, after the gates. A trigger makes a new revision in each transaction that changes one of
+// these rows (migration 0016_revisions). So what is remembered with the revision that was read is what the statement
+// would have read at the same moment. A revision is a random number: one of a transaction that was rolled back, or lost
+// in a failover, never comes again.
 
 const (
 	// rememberFor is how long a record is remembered. It bounds how long rows that were changed without their triggers
 	// are not noticed.
 	rememberFor = time.Minute
-	// mostRemembered is how many records of a kind are remembered at least, and at most twice as many are. One takes on the order of a
-	// kilobyte.
+	// mostRemembered is how many records of a kind are remembered at least, and at most twice as many are. One usually
+	// takes about a kilobyte.
 	mostRemembered = 2000
 )
 
@@ -45,14 +45,13 @@ func newMemory() *memory {
 			records: recent.Map[driver.APIKeyRef, remembered[driver.APIKey]]{Limit: mostRemembered},
 			key:     func(k *driver.APIKey) driver.APIKeyRef { return driver.APIKeyRef{CompanyID: k.CompanyID, ID: k.ID} },
 			company: func(ref driver.APIKeyRef) uuid.UUID { return ref.CompanyID },
+			unshare: func(k *driver.APIKey) { k.Grants = slices.Clone(k.Grants) },
 		},
 		terms: memoryOf[driver.SaleTermsRef, lastingTerms]{
 			records: recent.Map[driver.SaleTermsRef, remembered[lastingTerms]]{Limit: mostRemembered},
 			key:     func(t *lastingTerms) driver.SaleTermsRef { return t.SaleTermsRef },
 			company: func(ref driver.SaleTermsRef) uuid.UUID { return ref.CompanyID },
-			holds:   lastingTerms.holdAt,
-			// A new event is no new revision.
-			isWhole: func(t *lastingTerms) bool { return t.Status != "" },
+			lasts:   lastingTerms.lastAt,
 		},
 	}
 }
@@ -62,9 +61,10 @@ type memoryOf[K comparable, R any] struct {
 	records recent.Map[K, remembered[R]]
 	key     func(*R) K
 	company func(K) uuid.UUID
-	isWhole func(*R) bool // reports whether a record may be remembered; nil: each may
-	// holds reports whether a record that depends on the time is the one of a time, in milliseconds; nil: none does.
-	holds func(record R, at int64) bool
+	// unshare gives a record slices of its own; nil: it has none.
+	unshare func(*R)
+	// lasts reports whether a record that depends on the time is the one of a time, in milliseconds; nil: none does.
+	lasts func(record R, at int64) bool
 }
 
 // remembered is a record with the revision of its company.
@@ -91,11 +91,14 @@ func (m *memoryOf[K, R]) recall(refs []K, at int64) (found *recalled, missing []
 	for i, ref := range refs {
 		found.companies[i] = m.company(ref)
 		one, ok := m.records.Get(ref)
-		if !ok || !now.Before(one.until) || m.holds != nil && !m.holds(one.record, at) {
+		if !ok || !now.Before(one.until) || m.lasts != nil && !m.lasts(one.record, at) {
 			missing = append(missing, ref)
 			continue
 		}
 		known, records, revisions = append(known, ref), append(records, one.record), append(revisions, one.revision)
+		if m.unshare != nil {
+			m.unshare(&records[len(records)-1])
+		}
 	}
 	found.records = records
 	found.isCurrent = func(current map[uuid.UUID]uuid.UUID) bool {
@@ -111,18 +114,21 @@ func (m *memoryOf[K, R]) recall(refs []K, at int64) (found *recalled, missing []
 	return found, missing
 }
 
-// remember remembers records that were read with the revisions of their companies, in one statement. A company of a
-// cluster has none.
+// remember remembers records that were read with the revisions of their companies, in one statement. A company without
+// one is of tables that were distributed since.
 func (m *memoryOf[K, R]) remember(records []R, revisions map[uuid.UUID]uuid.UUID) {
 	until := time.Now().Add(rememberFor)
 	for i := range records {
-		if m.isWhole != nil && !m.isWhole(&records[i]) {
+		ref := m.key(&records[i])
+		revision := revisions[m.company(ref)]
+		if revision == uuid.Nil {
 			continue
 		}
-		ref := m.key(&records[i])
-		if revision := revisions[m.company(ref)]; revision != uuid.Nil {
-			m.records.Put(ref, remembered[R]{records[i], revision, until})
+		one := remembered[R]{records[i], revision, until}
+		if m.unshare != nil {
+			m.unshare(&one.record)
 		}
+		m.records.Put(ref, one)
 	}
 }
 
@@ -132,9 +138,9 @@ func (e *postgresEngine) recalls() bool {
 	return e.shards == nil && !e.rowGates && e.traits().joinsReads
 }
 
-// toMake returns the announced reads that have a statement, and one of the revisions where records of others are
+// pending returns the announced reads that have a statement, and one of the revisions where records of others are
 // remembered.
-func (r *readAhead) toMake(engine engine) []*announcedRead {
+func (r *readAhead) pending(engine engine) []*announcedRead {
 	var reads []*announcedRead
 	var companies []uuid.UUID
 	for _, read := range r.reads {

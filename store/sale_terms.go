@@ -24,8 +24,8 @@ type lastingTerms struct {
 	next time.Time
 }
 
-// holdAt reports whether the rate is still the one that is effective at a time, in milliseconds.
-func (t lastingTerms) holdAt(at int64) bool {
+// lastAt reports whether the rate is still the one that is effective at a time, in milliseconds.
+func (t lastingTerms) lastAt(at int64) bool {
 	return (t.Rate.ID == uuid.Nil || at >= t.Rate.EffectiveFrom.UnixMilli()) &&
 		(t.next.IsZero() || at < t.next.UnixMilli())
 }

@@ -53,7 +53,7 @@ func released() map[string]map[string]string {
 			"0013_audit_ids":     "80815cb20baca670468364eae9e842bed11cd39d8569ef508913c90320e18fd9",
 			"0014_audit_users":   "6d3f48328cc0bb88c0cc02de8cf18e6412137b0e7137fbb12be3721f49fd0ad3",
 			"0015_queues":        "6a2e3276a565c3a87910903333e97d024894d2993c1800b9658e0ff421d5666b",
-			"0016_revisions":     "7cf2d847b750a2cc505eb23c26831fd4ef83698ac8ac06e9c05adca6a64f857a",
+			"0016_revisions":     "af28cf2e71ccd9eaf6863ea86b422f1ac28fe7fe1a7c2238297c9c08195e16ff",
 		},
 		"sqlite": {
 			"0001_tickets":       "e11039efce97ca6dd7816cd351c99229d751f8c54f29fb7a6e7e932ccda1ae62",

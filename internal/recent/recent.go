@@ -20,8 +20,8 @@ type Map[K comparable, V any] struct {
 	newer, older map[K]V
 }
 
-// Get returns a value of either generation. It does not move the value: only Add renews a key, so a look-up needs no
-// write lock.
+// Get returns a value of either generation. It does not move the value: only Add and Put renew a key, so a look-up
+// needs no write lock.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
