@@ -61,7 +61,7 @@ type announcedRead struct {
 	question  question
 	made      bool
 	records   []byte    // its result, see recordRows
-	recalled  *recalled // nil: its records are not remembered
+	recalled  *recalled // nil: none of its records is remembered
 }
 
 // matches reports whether a statement is that of the read.
@@ -144,6 +144,11 @@ func announceRefs[K comparable, R any](ctx context.Context, s *session, refs []K
 	missing := refs
 	if s.ahead.recalls && q.memory != nil {
 		read.recalled, missing = q.memory.recall(refs, q.at)
+		read.recalled.whole = func() *builder {
+			statement := build(s.store.engine, q.text, q.value(refs))
+			s.keep(q.name, statement)
+			return statement
+		}
 	}
 	if len(missing) == 0 {
 		s.ahead.reads = append(s.ahead.reads, &read)

@@ -80,6 +80,7 @@ type recalled struct {
 	companies []uuid.UUID // of all records of the read, which are remembered with their revisions
 	records   any         // a slice
 	isCurrent func(revisions map[uuid.UUID]uuid.UUID) bool
+	whole     func() *builder // returns the statement of the whole read
 }
 
 // recall returns what is remembered for the references, at a time if they depend on it, and those for which nothing is.
@@ -162,8 +163,8 @@ func (r *readAhead) pending(engine engine) []*announcedRead {
 	return append(reads, r.revisionsRead)
 }
 
-// checkRecalled reads the revisions, once they were read, and drops the reads whose records are out of date: the calls
-// that make them read again.
+// checkRecalled compares the revisions, once they were read. Reads whose records are out of date wait again, as a whole,
+// and are made with the first of them.
 func (r *readAhead) checkRecalled() error {
 	if r.revisionsRead == nil {
 		return nil
@@ -177,8 +178,10 @@ func (r *readAhead) checkRecalled() error {
 		}
 		r.revisions[uuid.UUID(company)] = uuid.UUID(revision)
 	}
-	r.reads = slices.DeleteFunc(r.reads, func(read *announcedRead) bool {
-		return read.recalled != nil && !read.recalled.isCurrent(r.revisions)
-	})
+	for _, read := range r.reads {
+		if read.recalled != nil && !read.recalled.isCurrent(r.revisions) {
+			read.statement, read.recalled, read.made = read.recalled.whole(), nil, false
+		}
+	}
 	return nil
 }
