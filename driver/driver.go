@@ -173,9 +173,9 @@ type BeginOptions struct {
 	// store is configured with.
 	LockTimeout time.Duration
 	// Reads announces the reads that fn makes first, as [Announcer] does. A store may make them in the message that begins
-	// the transaction, after the locks and claims were granted, or ignore them. nil announces none. A store may also return
-	// records that it remembers, if it finds at that moment that they are what it would read; the LastUsedAt of an API key
-	// may be older.
+	// the transaction, after the locks and claims were granted, or ignore them. nil announces none. A store may also
+	// return records that it remembers, if it finds at that moment that they are what it would read; the LastUsedAt of an
+	// API key may be older.
 	Reads func(ctx context.Context, tx Tx)
 	// Locks announces what fn locks first with [SaleLocker], with the same arguments in the same order. A store may lock
 	// it in the message that begins the transaction, after the gates and the claims and before the reads, or ignore it. It

@@ -163,8 +163,8 @@ func (r *readAhead) pending(engine engine) []*announcedRead {
 	return append(reads, r.revisionsRead)
 }
 
-// checkRecalled compares the revisions, once they were read. Reads whose records are out of date wait again, as a whole,
-// and are made with the first of them.
+// checkRecalled compares the revisions, once they were read. Reads whose records are out of date wait again, as a
+// whole, and are made with the first of them.
 func (r *readAhead) checkRecalled() error {
 	if r.revisionsRead == nil {
 		return nil
