@@ -75,33 +75,35 @@ const createEvent = `INSERT INTO ticketing_events SELECT company_id, '00000000-0
 // the company, {n} a number that no other statement has, and {m} a time.
 func changesOfPremises() (changing, idle []string) {
 	const key = "ticketing_api_keys SET "
-	return []string{
-			"UPDATE ticketing_companies SET name = 'company {n}' WHERE id = $1",
-			"UPDATE ticketing_companies SET status = 'SUSPENDED', branding_version = {n} WHERE id = $1",
-			"UPDATE ticketing_companies SET name = 'company {n}'",
-			"UPDATE ticketing_companies SET verification = 'REVOKED', approval_expires_at = {n} WHERE id = $1",
-			"UPDATE " + key + "status = 'REVOKED', revoked_at = {n} WHERE company_id = $1",
-			"UPDATE " + key + "status = 'ACTIVE', revoked_at = NULL, name = 'key {n}' WHERE company_id = $1",
-			"UPDATE " + key + `digest = 'v{n}', grants = '["event.manage"]' WHERE company_id = $1`,
-			"DELETE FROM ticketing_api_keys WHERE company_id = $1",
-			"TRUNCATE ticketing_api_keys",
-			"UPDATE ticketing_events SET status = 'ENDED', updated_at = {n} WHERE company_id = $1",
-			`DELETE FROM ticketing_events e WHERE company_id = $1 AND NOT EXISTS (SELECT FROM ticketing_inventory_tiers t
+	changing = []string{
+		"UPDATE ticketing_companies SET name = 'company {n}' WHERE id = $1",
+		"UPDATE ticketing_companies SET status = 'SUSPENDED', branding_version = {n} WHERE id = $1",
+		"UPDATE ticketing_companies SET name = 'company {n}'",
+		"UPDATE ticketing_companies SET verification = 'REVOKED', approval_expires_at = {n} WHERE id = $1",
+		"UPDATE " + key + "status = 'REVOKED', revoked_at = {n} WHERE company_id = $1",
+		"UPDATE " + key + "status = 'ACTIVE', revoked_at = NULL, name = 'key {n}' WHERE company_id = $1",
+		"UPDATE " + key + `digest = 'v{n}', grants = '["event.manage"]' WHERE company_id = $1`,
+		"DELETE FROM ticketing_api_keys WHERE company_id = $1",
+		"TRUNCATE ticketing_api_keys",
+		"UPDATE ticketing_events SET status = 'ENDED', updated_at = {n} WHERE company_id = $1",
+		`DELETE FROM ticketing_events e WHERE company_id = $1 AND NOT EXISTS (SELECT FROM ticketing_inventory_tiers t
 				WHERE t.company_id = e.company_id AND t.event_id = e.id)`,
-			`INSERT INTO ticketing_brandings SELECT company_id, version + 1, 'brand {n}', '', '', '', '', '', '', '', {n}
+		`INSERT INTO ticketing_brandings SELECT company_id, version + 1, 'brand {n}', '', '', '', '', '', '', '', {n}
 				FROM ticketing_brandings WHERE company_id = $1 ORDER BY version DESC LIMIT 1`,
-			`INSERT INTO ticketing_commission_rates SELECT company_id, gen_random_uuid(), position + 1, '{n}', 'BASIS_POINTS',
+		`INSERT INTO ticketing_commission_rates SELECT company_id, gen_random_uuid(), position + 1, '{n}', 'BASIS_POINTS',
 				{m}, {n} FROM ticketing_commission_rates WHERE company_id = $1 ORDER BY position DESC LIMIT 1`,
-			`INSERT INTO ticketing_api_keys VALUES ($1, '00000000-0000-0000-0000-000000000005', 'other', '[]', 'ACTIVE', 'v1',
+		`INSERT INTO ticketing_api_keys VALUES ($1, '00000000-0000-0000-0000-000000000005', 'other', '[]', 'ACTIVE', 'v1',
 				NULL, {n}, NULL, NULL) ON CONFLICT (company_id, id) DO UPDATE SET digest = 'v{n}'`,
-			createEvent + " ON CONFLICT (company_id, id) DO UPDATE SET status = 'CANCELLED'",
-		}, []string{
-			"UPDATE ticketing_api_keys SET last_used_at = {n} WHERE company_id = $1",
-			"UPDATE ticketing_events SET title = 'event {n}', updated_at = {n} WHERE company_id = $1",
-			"UPDATE ticketing_events SET status = status WHERE company_id = $1",
-			"UPDATE ticketing_wallets SET balance = balance WHERE company_id = $1",
-			"UPDATE ticketing_companies SET name = 'x' WHERE id = $1 AND false",
-		}
+		createEvent + " ON CONFLICT (company_id, id) DO UPDATE SET status = 'CANCELLED'",
+	}
+	idle = []string{
+		"UPDATE ticketing_api_keys SET last_used_at = {n} WHERE company_id = $1",
+		"UPDATE ticketing_events SET title = 'event {n}', updated_at = {n} WHERE company_id = $1",
+		"UPDATE ticketing_events SET status = status WHERE company_id = $1",
+		"UPDATE ticketing_wallets SET balance = balance WHERE company_id = $1",
+		"UPDATE ticketing_companies SET name = 'x' WHERE id = $1 AND false",
+	}
+	return changing, idle
 }
 
 // premised returns a database with a company that is ready to sell.
