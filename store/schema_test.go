@@ -104,7 +104,8 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 	is.Equal(nullable, []string{
 		"ticketing_admissions.validation_id", "ticketing_admissions.validated_at", "ticketing_api_keys.predecessor_id",
 		"ticketing_api_keys.last_used_at", "ticketing_api_keys.revoked_at", "ticketing_companies.approval_expires_at",
-		"ticketing_companies.grace_until", "ticketing_events.category_id", "ticketing_events.ends_on",
+		"ticketing_companies.grace_until", "ticketing_companies.revision", "ticketing_events.category_id",
+		"ticketing_events.ends_on",
 		"ticketing_idempotency_keys.body", "ticketing_notifications.leased_until", "ticketing_notifications.finished_at",
 		"ticketing_outbox.leased_until", "ticketing_passkeys.last_used_at", "ticketing_settlements.decided_at",
 		"ticketing_sign_in_tokens.company_id", "ticketing_sign_in_tokens.used_at",
