@@ -229,8 +229,12 @@ func (s *Store) distribute(ctx context.Context, engine *postgresEngine, conn bun
 
 // dropRevisions ends the revisions of companies, with their triggers, before the first table is distributed: the
 // trigger of a shard would write to a distributed table. Without a revision nothing of a company is remembered.
-const dropRevisions = "DROP FUNCTION IF EXISTS ticketing_revise, ticketing_revise_company CASCADE; " +
-	"UPDATE ticketing_companies SET revision = NULL WHERE revision IS NOT NULL"
+const dropRevisions = `DO $$ BEGIN
+	IF to_regproc('ticketing_revise') IS NOT NULL THEN
+		DROP FUNCTION ticketing_revise, ticketing_revise_company CASCADE;
+		UPDATE ticketing_companies SET revision = NULL WHERE revision IS NOT NULL;
+	END IF;
+END $$`
 
 // distributeAdded distributes the tables that a migration added to a distributed database, in the same transaction: a
 // table of a company never holds rows on the coordinator.

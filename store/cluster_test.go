@@ -37,7 +37,7 @@ func TestClusterNodesHaveTheSettings(t *testing.T) {
 	got, err := s.Settings(t.Context(), company, "Update", names...)
 	is.NoErr(err)
 	is.Equal(got, map[string]string{
-		"lock_timeout": "5s", "statement_timeout": "8s", "enable_seqscan": "off", "enable_bitmapscan": "off",
+		"lock_timeout": "7s", "statement_timeout": "8s", "enable_seqscan": "off", "enable_bitmapscan": "off",
 		"enable_hashjoin": "off", "jit": "off",
 	})
 	got, err = s.Settings(t.Context(), company, "View", names...)
