@@ -734,3 +734,10 @@ func ScanGrants(list string) ([]driver.Grant, error) {
 	err := grants.Scan(list)
 	return grants, err
 }
+
+// RememberFor sets how long a store remembers what it reads from now on.
+func RememberFor(s *Store, lifetime time.Duration) {
+	s.memory.companies.lifetime = lifetime
+	s.memory.apiKeys.lifetime = lifetime
+	s.memory.terms.lifetime = lifetime
+}

@@ -37,18 +37,18 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		companies: memoryOf[uuid.UUID, driver.Company]{
-			records: recent.Map[uuid.UUID, remembered[driver.Company]]{Limit: mostRemembered},
+			records: recent.Map[uuid.UUID, remembered[driver.Company]]{Limit: mostRemembered}, lifetime: rememberFor,
 			key:     func(c *driver.Company) uuid.UUID { return c.ID },
 			company: func(id uuid.UUID) uuid.UUID { return id },
 		},
 		apiKeys: memoryOf[driver.APIKeyRef, driver.APIKey]{
-			records: recent.Map[driver.APIKeyRef, remembered[driver.APIKey]]{Limit: mostRemembered},
+			records: recent.Map[driver.APIKeyRef, remembered[driver.APIKey]]{Limit: mostRemembered}, lifetime: rememberFor,
 			key:     func(k *driver.APIKey) driver.APIKeyRef { return driver.APIKeyRef{CompanyID: k.CompanyID, ID: k.ID} },
 			company: func(ref driver.APIKeyRef) uuid.UUID { return ref.CompanyID },
 			unshare: func(k *driver.APIKey) { k.Grants = slices.Clone(k.Grants) },
 		},
 		terms: memoryOf[driver.SaleTermsRef, lastingTerms]{
-			records: recent.Map[driver.SaleTermsRef, remembered[lastingTerms]]{Limit: mostRemembered},
+			records: recent.Map[driver.SaleTermsRef, remembered[lastingTerms]]{Limit: mostRemembered}, lifetime: rememberFor,
 			key:     func(t *lastingTerms) driver.SaleTermsRef { return t.SaleTermsRef },
 			company: func(ref driver.SaleTermsRef) uuid.UUID { return ref.CompanyID },
 			lasts:   lastingTerms.lastAt,
@@ -58,9 +58,10 @@ func newMemory() *memory {
 
 // memoryOf are the remembered records of one kind.
 type memoryOf[K comparable, R any] struct {
-	records recent.Map[K, remembered[R]]
-	key     func(*R) K
-	company func(K) uuid.UUID
+	records  recent.Map[K, remembered[R]]
+	lifetime time.Duration // of a record
+	key      func(*R) K
+	company  func(K) uuid.UUID
 	// unshare gives a record slices of its own; nil: it has none.
 	unshare func(*R)
 	// lasts reports whether a record that depends on the time is the one of a time, in milliseconds; nil: none does.
@@ -118,7 +119,7 @@ func (m *memoryOf[K, R]) recall(refs []K, at int64) (found *recalled, missing []
 // remember remembers records that were read with the revisions of their companies, in one statement. A company without
 // one is of tables that were distributed since.
 func (m *memoryOf[K, R]) remember(records []R, revisions map[uuid.UUID]uuid.UUID) {
-	until := time.Now().Add(rememberFor)
+	until := time.Now().Add(m.lifetime)
 	for i := range records {
 		ref := m.key(&records[i])
 		revision := revisions[m.company(ref)]

@@ -106,6 +106,16 @@ func changesOfPremises() (changing, idle []string) {
 	return changing, idle
 }
 
+// change runs a statement of changesOfPremises.
+func change(ctx context.Context, tx *sql.Tx, statement string) error {
+	var args []any
+	if strings.Contains(statement, "$1") {
+		args = []any{company}
+	}
+	_, err := tx.ExecContext(ctx, statement, args...)
+	return err
+}
+
 // premised returns a database with a company that is ready to sell.
 func premised(t *testing.T, dsn string) (*store.Store, *sql.DB) {
 	t.Helper()
@@ -149,12 +159,7 @@ func TestRevisions(t *testing.T) {
 				tx, err := db.BeginTx(ctx, nil)
 				is.NoErr(err)
 				before, otherBefore := revisions(tx)
-				args := []any{company}
-				if !strings.Contains(statement, "$1") {
-					args = nil
-				}
-				_, err = tx.ExecContext(ctx, statement, args...)
-				if err != nil {
+				if err := change(ctx, tx, statement); err != nil {
 					t.Fatal(statement, err)
 				}
 				after, otherAfter := revisions(tx)
@@ -190,20 +195,15 @@ func TestRememberedPremisesAreThoseOfNow(t *testing.T) {
 				at := minute(rapid.IntRange(0, 20).Draw(t, "at"))
 				for range rapid.IntRange(0, 2).Draw(t, "changes") {
 					n++
-					change := rapid.SampledFrom(append(idle, changing...)).Draw(t, "change")
+					statement := rapid.SampledFrom(append(idle, changing...)).Draw(t, "change")
 					effective := minute(rapid.IntRange(0, 20).Draw(t, "effective")).UnixMilli()
-					change = strings.NewReplacer("{n}", fmt.Sprint(n), "{m}", fmt.Sprint(effective)).Replace(change)
+					statement = strings.NewReplacer("{n}", fmt.Sprint(n), "{m}", fmt.Sprint(effective)).Replace(statement)
 					tx, err := db.BeginTx(ctx, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if strings.Contains(change, "$1") {
-						_, err = tx.ExecContext(ctx, change, company)
-					} else {
-						_, err = tx.ExecContext(ctx, change)
-					}
-					if err != nil {
-						t.Fatal(change, err)
+					if err := change(ctx, tx, statement); err != nil {
+						t.Fatal(statement, err)
 					}
 					end := tx.Commit
 					if rapid.Bool().Draw(t, "rolled back") {
@@ -232,6 +232,11 @@ func TestRememberedPremisesAreThoseOfNow(t *testing.T) {
 	}
 }
 
+// withoutTriggers changes what a sale only reads while no trigger runs.
+const withoutTriggers = `BEGIN; SET LOCAL session_replication_role TO replica;
+	UPDATE ticketing_companies SET name = 'renamed'; UPDATE ticketing_api_keys SET name = 'renamed';
+	UPDATE ticketing_events SET status = 'CANCELLED'; COMMIT`
+
 // TestPremisesAreRemembered checks that what a sale only reads is read once and then remembered: what was changed
 // without triggers is found once the company has a new revision.
 func TestPremisesAreRemembered(t *testing.T) {
@@ -242,19 +247,33 @@ func TestPremisesAreRemembered(t *testing.T) {
 	ctx := t.Context()
 	first, err := announced(ctx, s, company, minute(1))
 	is.NoErr(err)
-	for _, change := range []string{
-		"UPDATE ticketing_companies SET name = 'renamed'", "UPDATE ticketing_api_keys SET name = 'renamed'",
-		"UPDATE ticketing_events SET status = 'CANCELLED'",
-	} {
-		_, err := db.ExecContext(ctx, "BEGIN; SET LOCAL session_replication_role TO replica; "+change+"; COMMIT")
-		is.NoErr(err)
-	}
+	_, err = db.ExecContext(ctx, withoutTriggers)
+	is.NoErr(err)
 	for n := range 3 {
 		again, err := announced(ctx, s, company, minute(1+n))
 		is.NoErr(err)
 		is.Equal(again, first)
 	}
 	_, err = db.ExecContext(ctx, "UPDATE ticketing_companies SET revision = NULL") // The trigger makes one.
+	is.NoErr(err)
+	now, err := announced(ctx, s, company, minute(1))
+	is.NoErr(err)
+	is.Equal(now.companies[0].Name, "renamed")
+	is.Equal(now.keys[0].Name, "renamed")
+	is.Equal(now.terms[1].Status, driver.EventCancelled)
+}
+
+// TestPremisesAreForgotten checks that what was changed without triggers is found once the time to remember has passed.
+func TestPremisesAreForgotten(t *testing.T) {
+	t.Parallel()
+	pgtest.NeedSingle(t)
+	is := is.New(t)
+	s, db := premised(t, testdb.FreshDSN(t))
+	store.RememberFor(s, 0)
+	ctx := t.Context()
+	_, err := announced(ctx, s, company, minute(1))
+	is.NoErr(err)
+	_, err = db.ExecContext(ctx, withoutTriggers)
 	is.NoErr(err)
 	now, err := announced(ctx, s, company, minute(1))
 	is.NoErr(err)
