@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -130,7 +131,10 @@ func (t *texts[T]) Scan(src any) error {
 func plainTexts[T ~string](b []byte) (texts []T, ok bool) {
 	rest, opened := strings.CutPrefix(string(b), "[")
 	rest, closed := strings.CutSuffix(rest, "]")
-	if !opened || !closed || strings.Contains(rest, `\`) {
+	// A decoder refuses control characters, and replaces what is no UTF-8.
+	if !opened || !closed || strings.ContainsFunc(rest, func(r rune) bool {
+		return r == '\\' || r < ' ' || r == utf8.RuneError
+	}) {
 		return nil, false
 	}
 	if rest == "" {
