@@ -38,6 +38,7 @@ type benchCommand struct {
 	NoCompare  bool      `help:"Leave out the same without group commit." name:"no-compare"`
 	Stale      bool      `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
 	Ceiling    bool      `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
+	AgainstOne bool      `help:"With --processes or --companies: also measure the same clients with one process and one company." name:"against-one"`
 
 	sharing
 
@@ -66,6 +67,9 @@ With --op pages one process serves the console and asks for each of its pages in
 		`sells beside it. With --rush it sells as fast as it can, beside the pages and without them in turns.
 
 With --background --mails the three kinds of background work take turns, each with the same clients.
+
+With --against-one the same number of clients also call one process for a company of its own, in turns: the ratio ` +
+		`is what several processes or companies leave.
 
 With --op dispatch one caller marks facts, 20 a call, as a server does for a company.
 
@@ -189,6 +193,9 @@ func (c *benchCommand) check(p *program) error {
 			"and --ceiling")
 	case op == bench.OpDispatch && (c.HTTP || c.Processes > 1 || c.Background):
 		return badValue("--op: dispatch is measured in one process: without --processes, --http and --background")
+	case c.AgainstOne && (c.Processes == 1 && c.Companies == 1 || !c.besideOne()):
+		return badValue("--against-one: compares calls of several --processes or --companies with one: " +
+			"without --op dispatch, webhook, mail or pages, --neighbour, --mails and --stale")
 	case c.Stale:
 		if err := c.checkStale(p); err != nil {
 			return err
@@ -207,6 +214,11 @@ func besideNeighbour(op bench.Op) bool {
 	default:
 		return false
 	}
+}
+
+// besideOne reports whether one process with one company can be measured beside what is measured.
+func (c *benchCommand) besideOne() bool {
+	return (c.Op.Op == bench.OpValidate || besideNeighbour(c.Op.Op)) && c.Neighbour.Flood == "" && !c.Mails && !c.Stale
 }
 
 // checkStale checks the flags beside --stale.
@@ -231,6 +243,7 @@ func (c *benchCommand) config(p *program) *bench.Config {
 		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: c.rate(), Sales: int(c.Sales),
 		Rush: c.Rush, Background: c.Background, Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
 		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
+		AgainstOne:  c.AgainstOne,
 		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
 		RowGates: p.rowGates(), DirectNodes: p.Gates == nodeGates,
 	}

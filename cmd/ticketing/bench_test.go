@@ -268,6 +268,45 @@ func TestBenchProcesses(t *testing.T) {
 	}
 }
 
+// With --against-one one process with a company of its own is measured beside several processes or companies. The books
+// are those of all companies.
+func TestBenchAgainstOne(t *testing.T) {
+	t.Parallel()
+	race.Leave(t, "benches of several processes: those of one run under it")
+	for _, place := range everyBenchPlace() {
+		for _, args := range []string{"--companies 3", "--companies 2 --op order --http", "--processes 2 --op validate"} {
+			if place.name == "memory" && strings.Contains(args, "--processes") {
+				continue
+			}
+			t.Run(place.name+" "+args, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				sh, left := place.open(t)
+				p := sh.start(short(append(strings.Fields(args), "--against-one", "--json")...)...)
+				var report map[string]any
+				is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
+				is.Equal(p.wait(), 0)
+				several, one := report["grouped"].(map[string]any), report["one"].(map[string]any)
+				is.True(one["calls"].(float64) > 0)
+				ratio := several["opsPerSecond"].(float64) / one["opsPerSecond"].(float64)
+				is.True(math.Abs(report["oneRatio"].(float64)-ratio) < 0.01)
+				books := report["books"].(map[string]any)
+				is.Equal(books["ok"], true)
+				companies := 3.0 // two, or one with two processes, and the other one
+				switch {
+				case strings.Contains(args, "--companies 3"):
+					companies = 4
+				case strings.Contains(args, "--processes"):
+					companies = 2
+				}
+				is.Equal(books["wallets"], 2*companies)
+				is.Equal(books["orders"], books["acknowledged"])
+				is.Equal(left(), nil)
+			})
+		}
+	}
+}
+
 // An interrupted bench ends, reports the interruption, and leaves nothing in the database.
 func TestBenchInterrupted(t *testing.T) {
 	t.Parallel()

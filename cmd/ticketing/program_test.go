@@ -214,6 +214,12 @@ func TestExitStatus(t *testing.T) {
 			1, "INVALID_REQUEST", "--fact-retention: must be a time such as 30d",
 		},
 		{"ceiling of SQLite", "bench --ceiling", 1, "INVALID_REQUEST", "--ceiling: measures PostgreSQL alone"},
+		{"one against itself", "bench --against-one", 1, "INVALID_REQUEST", "--against-one: compares calls of several"},
+		{
+			"deliveries of one", "bench --against-one --companies 2 --op webhook",
+			1, "INVALID_REQUEST", "--against-one: compares calls of several",
+		},
+		{"stale and one", "bench --against-one --stale", 1, "INVALID_REQUEST", "--against-one: compares calls of several"},
 		{"bench of no file", "bench --database sqlite:", 1, "INVALID_REQUEST", "SQLite needs the path of a file"},
 		{"bench of an unknown store", "bench --database mysql://u:hush@h/d", 1, "INVALID_REQUEST", "--database: must be"},
 		{"bench of no database", "bench --database postgres://u:hush@127.0.0.1:1/d", 1, "UNAVAILABLE", "cannot be used"},

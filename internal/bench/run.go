@@ -29,6 +29,7 @@ type bench struct {
 	ends    []func(context.Context) error
 	shops   []shop
 	ceiling *ceiling // nil if not requested
+	one     *bench   // one process with one company; nil if not requested
 
 	left               int64           // unsold admissions of every shop's event
 	supply             []soldAdmission // admissions to validate
@@ -125,6 +126,20 @@ func (b *bench) measure(ctx context.Context) (Report, error) {
 	if b.Background {
 		b.ends = append(b.ends, background(ctx, b.filler))
 	}
+	if b.AgainstOne {
+		c := *b.Config
+		c.Companies, c.Processes = 1, 1
+		var err error
+		if b.one, err = b.another(ctx, &c); err != nil {
+			return nil, err
+		}
+		if err := b.db.settle(ctx); err != nil {
+			return nil, err
+		}
+		if err := b.one.startWorkers(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.startWorkers(ctx); err != nil {
 		return nil, err
 	}
@@ -139,7 +154,7 @@ func (b *bench) measure(ctx context.Context) (Report, error) {
 	report.summarise()
 	b.Progress("verifying the books", "")
 	var err error
-	if report.Books, err = b.verify(ctx); err != nil {
+	if report.Books, err = b.verifyBoth(ctx, b.one); err != nil {
 		return nil, err
 	}
 	return report, report.failure()
@@ -234,7 +249,7 @@ func (b *bench) startWorkers(ctx context.Context) error {
 // run measures each side for the requested duration, in alternating slices.
 func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 	var slice time.Duration
-	grouped, ungrouped, sql := newTally(), newTally(), newTally()
+	grouped, ungrouped, sql, one := newTally(), newTally(), newTally(), newTally()
 	sides := []func() error{func() error { return b.runSlice(ctx, grouped, sliceOrder{For: slice}) }}
 	if b.compares() {
 		sides = append(sides, func() error { return b.runSlice(ctx, ungrouped, sliceOrder{For: slice, Ungrouped: true}) })
@@ -242,7 +257,13 @@ func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 	if b.ceiling != nil {
 		sides = append(sides, func() error { return b.ceiling.slice(ctx, slice, sql) })
 	}
+	if b.one != nil {
+		sides = append(sides, func() error { return b.one.runSlice(ctx, one, sliceOrder{For: slice}) })
+	}
 	for left := b.Duration; left > 0; left -= slice {
+		if b.one != nil {
+			b.slowest = max(b.slowest, b.one.slowest)
+		}
 		slice = b.sliceOf(left)
 		b.Progress(fmt.Sprintf("run %d of %d", number+1, b.Runs), "%s of %s  %.0f/s",
 			(b.Duration - left).Round(time.Millisecond), b.Duration, grouped.rate())
@@ -253,7 +274,7 @@ func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 		}
 		slices.Reverse(sides) // Neither side always runs after the other.
 	}
-	measured := newOpRun(b, grouped, ungrouped, sql)
+	measured := newOpRun(b, grouped, ungrouped, sql, one)
 	if !b.Background {
 		return measured, nil
 	}

@@ -45,17 +45,8 @@ func (b *bench) measureStale(ctx context.Context) (Report, error) {
 	if err := b.db.freezeStatistics(ctx); err != nil {
 		return nil, err
 	}
-	newcomer := &bench{
-		Config: b.Config, Program: b.Program, db: b.db, store: b.store, secret: b.secret, filler: b.filler,
-		left: ticketing.MaxTierAdmissions,
-	}
-	defer func() { b.ends = append(b.ends, newcomer.ends...) }() // They end with this bench.
-	var err error
-	newcomer.shops, err = openShops(ctx, b.filler, b.store, 1, b.HTTP, func(int) {})
+	newcomer, err := b.another(ctx, b.Config)
 	if err != nil {
-		return nil, err
-	}
-	if err := newcomer.fill(ctx); err != nil {
 		return nil, err
 	}
 	for _, side := range []*bench{b, newcomer} {
@@ -82,6 +73,26 @@ func (b *bench) measureStale(ctx context.Context) (Report, error) {
 		return nil, err
 	}
 	return report, report.failure()
+}
+
+// another returns a bench of one more company, in the same database, whose orders exist. It ends with this bench.
+func (b *bench) another(ctx context.Context, c *Config) (*bench, error) {
+	other := &bench{
+		Config: c, Program: b.Program, db: b.db, store: b.store, secret: b.secret, filler: b.filler,
+		left: ticketing.MaxTierAdmissions,
+	}
+	b.ends = append(b.ends, func(ctx context.Context) error {
+		var errs []error
+		for _, end := range slices.Backward(other.ends) {
+			errs = append(errs, end(ctx))
+		}
+		return errors.Join(errs...)
+	})
+	var err error
+	if other.shops, err = openShops(ctx, b.filler, b.store, 1, b.HTTP, func(int) {}); err != nil {
+		return nil, err
+	}
+	return other, other.fill(ctx)
 }
 
 // runStale measures both companies for the requested duration, in alternating slices.
@@ -111,13 +122,13 @@ func (b *bench) runStale(ctx context.Context, newcomer *bench, number int) (stal
 	return run, nil
 }
 
-// verifyBoth verifies the books of both companies.
-func (b *bench) verifyBoth(ctx context.Context, newcomer *bench) (booksVerified, error) {
+// verifyBoth verifies the books of this bench, and those of the other one if there is one.
+func (b *bench) verifyBoth(ctx context.Context, other *bench) (booksVerified, error) {
 	books, err := b.verify(ctx)
-	if err != nil {
+	if err != nil || other == nil {
 		return books, err
 	}
-	more, err := newcomer.verify(ctx)
+	more, err := other.verify(ctx)
 	books.Wallets += more.Wallets
 	books.Entries += more.Entries
 	books.Orders += more.Orders
