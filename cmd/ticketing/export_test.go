@@ -205,3 +205,6 @@ func Readiness(ctx context.Context, absent []int) (status int, body string) {
 	ready.ServeHTTP(recorder, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody))
 	return recorder.Code, recorder.Body.String()
 }
+
+// CoarsenTimers is what main does first.
+var CoarsenTimers = coarsenTimers

@@ -24,6 +24,7 @@ import (
 const collectAt = 400
 
 func main() {
+	coarsenTimers(os.Args[1:])
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
