@@ -78,7 +78,7 @@ func (c *check) keeps(ctx context.Context, of upstreamBody, status int, code, me
 		c.failf("%s: want status %d, got %s", about, status, got.saw())
 	case said != "":
 		c.failf("%s: want { error: { code, message }, meta: { requestId } } of it, got another body: %s", about, said)
-	case !safeID.MatchString(got.requestID()):
+	case !isSafeID(got.requestID()):
 		c.failf("%s: want a meta.requestId of 1 to 128 characters of the safe set, got %s", about, got.saw())
 	}
 }

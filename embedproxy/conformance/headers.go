@@ -47,12 +47,12 @@ func checkBadRequestID(ctx context.Context, c *check) {
 			got := c.send(ctx, q, nil)
 			for _, call := range got.calls {
 				ids := call.header.Values("X-Request-Id")
-				if len(ids) > 1 || (len(ids) == 1 && !safeID.MatchString(ids[0])) {
+				if len(ids) > 1 || (len(ids) == 1 && !isSafeID(ids[0])) {
 					c.failf("sent %s with X-Request-Id: %s: want a new one with %s, got %s",
 						q, short([]byte(id)), call, short([]byte(strings.Join(ids, ", "))))
 				}
 			}
-			if got.err != nil || !safeID.MatchString(got.requestID()) {
+			if got.err != nil || !isSafeID(got.requestID()) {
 				c.failf("sent %s with X-Request-Id: %s: want a new one as meta.requestId, got %s",
 					q, short([]byte(id)), got.saw())
 			}

@@ -320,7 +320,7 @@ func (c *check) expectAnswer(q request, got result, statuses []int, want any) {
 		return
 	}
 	id := got.requestID()
-	if !safeID.MatchString(id) {
+	if !isSafeID(id) {
 		c.failf("sent %s: want a meta.requestId of 1 to 128 characters of the safe set, got %s", q, got.saw())
 		return
 	}
@@ -376,9 +376,9 @@ func errorEnvelope(got result) string {
 		return "want an answer, got " + got.saw()
 	case said != "":
 		return "want { error: { code, message }, meta: { requestId } } alone, got another body: " + said
-	case !codeForm.MatchString(got.code()) || message == "":
+	case !isCode(got.code()) || message == "":
 		return "want an error code in upper case and a message, got " + got.saw()
-	case !safeID.MatchString(got.requestID()):
+	case !isSafeID(got.requestID()):
 		return "want a meta.requestId of 1 to 128 characters of the safe set, got " + got.saw()
 	}
 	return ""

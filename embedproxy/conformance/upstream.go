@@ -180,7 +180,7 @@ func (u *Upstream) record(got *call) (answer *reply, released <-chan struct{}) {
 	defer u.mu.Unlock()
 	u.ids++
 	got.replyID = "upstream-" + strconv.Itoa(u.ids)
-	if sent := got.header.Values("X-Request-Id"); len(sent) == 1 && safeID.MatchString(sent[0]) {
+	if sent := got.header.Values("X-Request-Id"); len(sent) == 1 && isSafeID(sent[0]) {
 		got.replyID = sent[0]
 	}
 	u.active++
