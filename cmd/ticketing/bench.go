@@ -38,7 +38,7 @@ type benchCommand struct {
 	NoCompare  bool      `help:"Leave out the same without group commit." name:"no-compare"`
 	Stale      bool      `help:"Measure a company that PostgreSQL has no statistics of beside one that it has."`
 	Ceiling    bool      `help:"With PostgreSQL: also measure how fast SQL alone writes the rows of 64 checkouts."`
-	AgainstOne bool      `help:"With --processes or --companies: also measure the same clients with one process and one company." name:"against-one"`
+	Baseline   bool      `help:"With --processes or --companies: also measure one process with one company, called by as many clients."`
 
 	sharing
 
@@ -68,8 +68,8 @@ With --op pages one process serves the console and asks for each of its pages in
 
 With --background --mails the three kinds of background work take turns, each with the same clients.
 
-With --against-one the same number of clients also call one process for a company of its own, in turns: the ratio ` +
-		`is what several processes or companies leave.
+With --baseline as many clients also call one process for another company, in turns. The ratio is the speed of ` +
+		`several processes or companies by that of one.
 
 With --op dispatch one caller marks facts, 20 a call, as a server does for a company.
 
@@ -112,6 +112,9 @@ func (c *benchCommand) Run(ctx context.Context, p *program) error {
 	}
 	if err := c.check(p); err != nil {
 		return err
+	}
+	if c.HTTP || c.Neighbour.Flood != "" || c.Op.Op == bench.OpPages {
+		c.TimerSlack.set(p)
 	}
 	if c.Op.Op == bench.OpDispatch {
 		c.Clients = 1
@@ -193,8 +196,8 @@ func (c *benchCommand) check(p *program) error {
 			"and --ceiling")
 	case op == bench.OpDispatch && (c.HTTP || c.Processes > 1 || c.Background):
 		return badValue("--op: dispatch is measured in one process: without --processes, --http and --background")
-	case c.AgainstOne && (c.Processes == 1 && c.Companies == 1 || !c.besideOne()):
-		return badValue("--against-one: compares calls of several --processes or --companies with one: " +
+	case c.Baseline && (c.Processes == 1 && c.Companies == 1 || !c.hasBaseline()):
+		return badValue("--baseline: compares calls of several --processes or --companies with one: " +
 			"without --op dispatch, webhook, mail or pages, --neighbour, --mails and --stale")
 	case c.Stale:
 		if err := c.checkStale(p); err != nil {
@@ -216,8 +219,8 @@ func besideNeighbour(op bench.Op) bool {
 	}
 }
 
-// besideOne reports whether one process with one company can be measured beside what is measured.
-func (c *benchCommand) besideOne() bool {
+// hasBaseline reports whether one process with one company can be measured, too.
+func (c *benchCommand) hasBaseline() bool {
 	return (c.Op.Op == bench.OpValidate || besideNeighbour(c.Op.Op)) && c.Neighbour.Flood == "" && !c.Mails && !c.Stale
 }
 
@@ -243,7 +246,7 @@ func (c *benchCommand) config(p *program) *bench.Config {
 		Processes: int(c.Processes), Endpoints: int(c.Endpoints), Rate: c.rate(), Sales: int(c.Sales),
 		Rush: c.Rush, Background: c.Background, Mails: c.Mails, MailRate: int(c.MailRate), MailQueue: int(c.MailQueue),
 		Neighbour: c.Neighbour.Flood, NoCompare: c.NoCompare, Stale: c.Stale, Ceiling: c.Ceiling,
-		AgainstOne:  c.AgainstOne,
+		Baseline:    c.Baseline,
 		Connections: int(c.Connections), Grouping: c.grouping(), CompanySlots: int(c.CompanySlots),
 		RowGates: p.rowGates(), DirectNodes: p.Gates == nodeGates,
 	}

@@ -29,6 +29,20 @@ func TestBenchProcessKilled(t *testing.T) {
 	is.Equal(left(), nil)
 }
 
+// The baseline is measured in one process, which is that of the bench. An interrupt leaves nothing of it.
+func TestBenchBaselineIsOneProcess(t *testing.T) {
+	t.Parallel()
+	leftOut(t)
+	is := is.New(t)
+	sh, left := benchPlaces()[1].open(t)
+	p := sh.start("bench", "--processes", "2", "--baseline", "--duration", "1h", "--preload", "0")
+	p.waitsFor("run 1 of 1")
+	child(t, p.cmd.Process.Pid)
+	p.signal(syscall.SIGINT)
+	is.Equal(p.wait(), 1)
+	is.Equal(left(), nil)
+}
+
 // child returns the id of the only child of a process.
 func child(t *testing.T, parent int) int {
 	t.Helper()

@@ -229,10 +229,11 @@ func TestBenchForAPerson(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	sh, _ := benchPlaces()[0].open(t)
-	did := sh.run(short("--runs", "2")...)
+	did := sh.run(short("--runs", "2", "--companies", "2", "--baseline")...)
 	is.Equal(did.status, 0)
 	for _, want := range []string{
-		"run 1 grouped", "run 2 ungrouped", "median grouped", "grouped / ungrouped", "books ", "in order: ",
+		"run 1 grouped", "run 2 ungrouped", "run 2 baseline", "median grouped", "median baseline", "grouped / ungrouped",
+		"grouped / baseline", "books ", "in order: ",
 	} {
 		is.True(strings.Contains(did.stdout, want))
 	}
@@ -268,39 +269,46 @@ func TestBenchProcesses(t *testing.T) {
 	}
 }
 
-// With --against-one one process with a company of its own is measured beside several processes or companies. The books
+// With --baseline one process with a company of its own is measured beside several processes or companies. The books
 // are those of all companies.
-func TestBenchAgainstOne(t *testing.T) {
+func TestBenchBaseline(t *testing.T) {
 	t.Parallel()
 	race.Leave(t, "benches of several processes: those of one run under it")
 	for _, place := range everyBenchPlace() {
-		for _, args := range []string{"--companies 3", "--companies 2 --op order --http", "--processes 2 --op validate"} {
-			if place.name == "memory" && strings.Contains(args, "--processes") {
+		for _, test := range []struct {
+			args      string
+			companies float64
+		}{
+			{"--companies 3 --background --runs 2", 4},
+			{"--companies 2 --op order --http", 3},
+			{"--processes 2 --op validate", 2},
+		} {
+			if place.name == "memory" && strings.Contains(test.args, "--processes") {
 				continue
 			}
-			t.Run(place.name+" "+args, func(t *testing.T) {
+			t.Run(place.name+" "+test.args, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
 				sh, left := place.open(t)
-				p := sh.start(short(append(strings.Fields(args), "--against-one", "--json")...)...)
+				p := sh.start(short(append(strings.Fields(test.args), "--baseline", "--no-compare", "--json")...)...)
 				var report map[string]any
 				is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
 				is.Equal(p.wait(), 0)
-				several, one := report["grouped"].(map[string]any), report["one"].(map[string]any)
-				is.True(one["calls"].(float64) > 0)
-				ratio := several["opsPerSecond"].(float64) / one["opsPerSecond"].(float64)
-				is.True(math.Abs(report["oneRatio"].(float64)-ratio) < 0.01)
+				is.Equal(report["preload"].(map[string]any)["orders"].(float64) >= 20, true)
+				for _, run := range report["runs"].([]any) {
+					run := run.(map[string]any)
+					several, baseline := run["grouped"].(map[string]any), run["baseline"].(map[string]any)
+					is.True(baseline["calls"].(float64) > 0)
+					is.Equal(baseline["errors"], map[string]any{})
+					ratio := several["opsPerSecond"].(float64) / baseline["opsPerSecond"].(float64)
+					is.True(math.Abs(run["baselineRatio"].(float64)-ratio) < 0.01)
+				}
+				hasMembers(t, report, "baseline", "baselineRatio")
 				books := report["books"].(map[string]any)
 				is.Equal(books["ok"], true)
-				companies := 3.0 // two, or one with two processes, and the other one
-				switch {
-				case strings.Contains(args, "--companies 3"):
-					companies = 4
-				case strings.Contains(args, "--processes"):
-					companies = 2
-				}
-				is.Equal(books["wallets"], 2*companies)
+				is.Equal(books["wallets"], 2*test.companies)
 				is.Equal(books["orders"], books["acknowledged"])
+				is.Equal(books["validated"], books["admitted"])
 				is.Equal(left(), nil)
 			})
 		}

@@ -206,5 +206,5 @@ func Readiness(ctx context.Context, absent []int) (status int, body string) {
 	return recorder.Code, recorder.Body.String()
 }
 
-// CoarsenTimers is what main does first.
+// CoarsenTimers gives this process a timer slack.
 var CoarsenTimers = coarsenTimers

@@ -24,15 +24,15 @@ import (
 const collectAt = 400
 
 func main() {
-	coarsenTimers(os.Args[1:])
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
-	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	p := &program{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, sole: true}
+	os.Exit(p.fail(p.run(context.Background(), os.Args[1:])))
 }
 
-// run runs the program and returns its exit status. It uses only its arguments and what the command line names. A
-// server that it runs drains when ctx ends, for example on a signal.
+// run runs the program in a process that may do other things, too, and returns its exit status. It uses only its
+// arguments and what the command line names. A server that it runs drains when ctx ends, for example on a signal.
 func run(
 	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
 ) int {

@@ -73,7 +73,7 @@ var sameOnPostgres = []string{
 	"ValueWithHyphen", "Version",
 	// They are about what a command prints, asks, or takes from its flags and the environment.
 	"AuditNamesWho", "BothEndsAreTheTerminal", "CommandsShowNoAccountNumber", "DemoForScripts", "Environment",
-	"EveryCommandTakesAnActor", "FinalCommandsGoAhead", "InterruptAtTheQuestion", "ListenForScripts",
+	"CoarseTimers", "EveryCommandTakesAnActor", "FinalCommandsGoAhead", "InterruptAtTheQuestion", "ListenForScripts",
 	"ListenReportsWhatFails", "NotificationPreview", "NotificationResendRefuses", "OutputForPeople",
 	"OutputThatIsLost", "PrivateWebhookAddress", "ProgressOfTheLedger", "Questions", "ReplayOfOneIsNotConfirmed",
 	"ReplayOnATerminal", "ResendOfOneIsNotConfirmed", "SettingUpAsksNothing", "TenWebhookEndpoints",

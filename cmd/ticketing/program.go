@@ -29,6 +29,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
+	sole     bool          // The process does nothing else.
 	resolver mail.Resolver // looks up a domain's records; nil: that of the machine
 }
 

@@ -87,6 +87,7 @@ type sharing struct {
 	GroupLanes  groupLanes      `help:"Groups that run at the same time, at most 64. Defaults to 2, and to 1 with SQLite." placeholder:"N"`
 	GroupQueue  groupQueue      `default:"4096" help:"Calls of an operation that may wait, 1 to 1000000. After that, a call of the company with the most waiting calls gets 503 at once." placeholder:"N"`
 
+	TimerSlack   timerSlack   `default:"500us" help:"On Linux: how much later than due the kernel may wake a thread of a server, so that several wake together; at most 10ms. 0 leaves it alone, and so does a slack that is set from outside." placeholder:"TIME"`
 	CompanySlots companySlots `default:"4" help:"Calls of a company that run at the same time, 1 to 1000, of those that share no transaction. Others wait up to 2 seconds and then get 503." placeholder:"N"`
 }
 
@@ -101,6 +102,7 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	c.TimerSlack.set(p)
 	return p.serve(ctx, &c.serving, &c.mailFlags, c.NoMigrate, func(ctx context.Context, opened *database) error {
 		if !c.NoMigrate {
 			return opened.migrate(ctx)

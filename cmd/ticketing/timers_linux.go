@@ -3,34 +3,57 @@ package main
 import (
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// timerSlack is how much later than due the kernel may wake a thread of a server, so that it wakes several at a time.
-// defaultTimerSlack is the kernel's own value. The monitor thread of Go's runtime sleeps for 20 µs at a time whenever
-// the process was idle, as one is that waits for its database. These are half of all context switches where several
-// server processes share two processors, and in a virtual machine each of them sets a timer of the host.
-const timerSlack, defaultTimerSlack = 500 * time.Microsecond, 50 * time.Microsecond
+// kernelTimerSlack is the kernel's own timer slack: how much later than due it may wake a thread.
+const kernelTimerSlack = 50 * time.Microsecond
 
-// coarsenTimers starts the program again in this process, with timerSlack, if it is a server. A thread has the value of
-// the one that started it, so this is the only way to give it to those of the runtime. A value that somebody has chosen
-// stays, as with TimerSlackNSec of systemd. If anything refuses, the program goes on as it is.
-func coarsenTimers(args []string) {
-	if !slices.Contains(args, "serve") && (!slices.Contains(args, "bench") || !slices.Contains(args, "--http")) {
+// coarsenTimers gives the process the timer slack, unless its own is another one than the kernel's: then somebody has
+// chosen it. A thread has the slack of the one that started it, so the program sets its own and executes itself once
+// more, in the same process. If anything refuses that, it goes on as it is.
+func coarsenTimers(slack time.Duration) {
+	if now, err := timerSlackNow(); err != nil || now != kernelTimerSlack || slack == 0 || slack == now {
+		return
+	}
+	path, err := os.Executable()
+	if err != nil || !isOwn(path) {
 		return
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || now != int(defaultTimerSlack) {
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack.Nanoseconds()), 0, 0, 0) != nil { //nolint:gosec // Not negative.
 		return
 	}
-	path, err := os.Executable()
-	if err != nil || unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(timerSlack), 0, 0, 0) != nil {
-		return
+	// Without the comparison a system that only seems to set it would execute the program for ever.
+	if now, err := timerSlackNow(); err == nil && now == slack {
+		execute(path)
 	}
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(kernelTimerSlack), 0, 0, 0)
+}
+
+// timerSlackNow returns the timer slack of the thread.
+func timerSlackNow() (time.Duration, error) {
+	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	return time.Duration(slack), err
+}
+
+// isOwn reports whether a file is the one that this process executes. It may have been replaced.
+func isOwn(path string) bool {
+	file, err := os.Stat(path)
+	own, errOwn := os.Stat("/proc/self/exe")
+	return err == nil && errOwn == nil && os.SameFile(file, own)
+}
+
+// execute executes a file in place of this program, with the same arguments and environment. It returns only if that
+// failed.
+func execute(path string) {
+	var files unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	_ = unix.Exec(path, os.Args, os.Environ())
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(defaultTimerSlack), 0, 0, 0)
+	if err == nil {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files) // Exec has set it to that of the start.
+	}
 }

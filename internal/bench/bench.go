@@ -10,7 +10,8 @@
 //
 // A bench measures one of these:
 //   - calls of one [Op], with group commit and without it, in one process or several. On PostgreSQL, SQL alone can be
-//     measured with them, which writes the rows of the same checkouts, and so can one process with one company;
+//     measured with them, which writes the rows of the same checkouts. Several processes or companies can be measured
+//     beside one of each;
 //   - calls for a company that the database has no statistics of, and for one that it has;
 //   - the calls of a company while another company floods the server;
 //   - the deliveries of webhooks, from the sale to the receiver;
@@ -57,7 +58,7 @@ type Config struct {
 	NoCompare  bool  // leaves out the same without group commit
 	Stale      bool  // compares a company without statistics with one that has them
 	Ceiling    bool  // measures SQL alone, too; with PostgreSQL only
-	AgainstOne bool  // measures one process that sells for one company, too
+	Baseline   bool  // measures one process with one company, too
 
 	// RowGates and DirectNodes are those of [store.Config].
 	RowGates, DirectNodes bool

@@ -35,8 +35,8 @@ func (r *opReport) Summary() []Line {
 	if r.CeilingRatio != nil {
 		lines = append(lines, Line{"grouped / SQL alone", figure(*r.CeilingRatio, 2)})
 	}
-	if r.OneRatio != nil {
-		lines = append(lines, Line{"grouped / one", figure(*r.OneRatio, 2)})
+	if r.BaselineRatio != nil {
+		lines = append(lines, Line{"grouped / baseline", figure(*r.BaselineRatio, 2)})
 	}
 	books := fmt.Sprintf("in order: %d orders, all %d that were acknowledged, %d entries", r.Books.Orders,
 		r.Books.Acknowledged, r.Books.Entries)
@@ -54,8 +54,8 @@ func (r *opRun) rows(w *tabwriter.Writer, name string) {
 	if r.Ungrouped != nil {
 		r.Ungrouped.row(w, name+"ungrouped")
 	}
-	if r.One != nil {
-		r.One.row(w, name+"one")
+	if r.Baseline != nil {
+		r.Baseline.row(w, name+"baseline")
 	}
 	if r.Ceiling != nil {
 		fmt.Fprintf(w, "%sSQL alone\t%s\t-\t-\t-\t-\t-\t-\n", name, figure(*r.Ceiling, 0))

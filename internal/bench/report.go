@@ -44,9 +44,10 @@ type opRun struct {
 	// Ceiling is how many checkouts a second SQL alone writes. CeilingRatio is grouped divided by it.
 	Ceiling      *float64 `json:"ceiling"`
 	CeilingRatio *float64 `json:"ceilingRatio"`
-	// One is the same with one process and one company, and nil if not measured. OneRatio is grouped divided by it.
-	One      *figures `json:"one,omitempty"`
-	OneRatio *float64 `json:"oneRatio,omitempty"`
+	// Baseline is the same with one process and one company, and nil if not measured. BaselineRatio is grouped divided by
+	// it.
+	Baseline      *figures `json:"baseline,omitempty"`
+	BaselineRatio *float64 `json:"baselineRatio,omitempty"`
 	// Behind is the longest time that the oldest sale had waited for its dispatch at the end of a run, in milliseconds.
 	// It is 0 if none waited, and nil without background work.
 	Behind *float64 `json:"dispatchBehindMs,omitempty"`
@@ -115,7 +116,7 @@ func milliseconds(d time.Duration) *float64 {
 // rounded returns a figure rounded to three decimals.
 func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-func newOpRun(b *bench, grouped, ungrouped, sql, one *tally) opRun {
+func newOpRun(b *bench, grouped, ungrouped, sql, baseline *tally) opRun {
 	r := opRun{Grouped: grouped.side()}
 	if b.compares() {
 		r.Ungrouped = new(ungrouped.side())
@@ -129,10 +130,10 @@ func newOpRun(b *bench, grouped, ungrouped, sql, one *tally) opRun {
 			r.CeilingRatio = new(rounded(r.Grouped.OpsPerSecond / *r.Ceiling))
 		}
 	}
-	if b.one != nil {
-		r.One = new(one.side())
-		if r.One.OpsPerSecond > 0 {
-			r.OneRatio = new(rounded(r.Grouped.OpsPerSecond / r.One.OpsPerSecond))
+	if b.baseline != nil {
+		r.Baseline = new(baseline.side())
+		if r.Baseline.OpsPerSecond > 0 {
+			r.BaselineRatio = new(rounded(r.Grouped.OpsPerSecond / r.Baseline.OpsPerSecond))
 		}
 	}
 	return r
@@ -171,10 +172,10 @@ func (r *opReport) summarise() {
 		r.Ungrouped = new(medianSide(r.Runs, func(run opRun) *figures { return run.Ungrouped }))
 	}
 	r.Ratio = medianOf(r.Runs, func(run opRun) *float64 { return run.Ratio })
-	if r.Runs[0].One != nil {
-		r.One = new(medianSide(r.Runs, func(run opRun) *figures { return run.One }))
+	if r.Runs[0].Baseline != nil {
+		r.Baseline = new(medianSide(r.Runs, func(run opRun) *figures { return run.Baseline }))
 	}
-	r.OneRatio = medianOf(r.Runs, func(run opRun) *float64 { return run.OneRatio })
+	r.BaselineRatio = medianOf(r.Runs, func(run opRun) *float64 { return run.BaselineRatio })
 	r.Ceiling = medianOf(r.Runs, func(run opRun) *float64 { return run.Ceiling })
 	r.CeilingRatio = medianOf(r.Runs, func(run opRun) *float64 { return run.CeilingRatio })
 	for _, run := range r.Runs {
@@ -234,7 +235,7 @@ func (r *opReport) failure() error {
 	if err := r.Books.failure(); err != nil {
 		return err
 	}
-	for _, side := range []*figures{&r.Grouped, r.Ungrouped, r.One} {
+	for _, side := range []*figures{&r.Grouped, r.Ungrouped, r.Baseline} {
 		if side != nil && side.Calls == 0 {
 			return &Error{Code: codeBenchFailed, Text: "no call succeeded: " + orNone(formatCounts(side.Errors))}
 		}

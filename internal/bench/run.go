@@ -26,10 +26,10 @@ type bench struct {
 	filler  *ticketing.Service
 	workers []worker
 	// ends are the functions to call at the end, last first, even after an interruption.
-	ends    []func(context.Context) error
-	shops   []shop
-	ceiling *ceiling // nil if not requested
-	one     *bench   // one process with one company; nil if not requested
+	ends     []func(context.Context) error
+	shops    []shop
+	ceiling  *ceiling // nil if not requested
+	baseline *bench   // one process with one company; nil if not requested
 
 	left               int64           // unsold admissions of every shop's event
 	supply             []soldAdmission // admissions to validate
@@ -123,22 +123,11 @@ func (b *bench) measure(ctx context.Context) (Report, error) {
 			return nil, err
 		}
 	}
+	if err := b.openBaseline(ctx); err != nil {
+		return nil, err
+	}
 	if b.Background {
 		b.ends = append(b.ends, background(ctx, b.filler))
-	}
-	if b.AgainstOne {
-		c := *b.Config
-		c.Companies, c.Processes = 1, 1
-		var err error
-		if b.one, err = b.another(ctx, &c); err != nil {
-			return nil, err
-		}
-		if err := b.db.settle(ctx); err != nil {
-			return nil, err
-		}
-		if err := b.one.startWorkers(ctx); err != nil {
-			return nil, err
-		}
 	}
 	if err := b.startWorkers(ctx); err != nil {
 		return nil, err
@@ -154,10 +143,27 @@ func (b *bench) measure(ctx context.Context) (Report, error) {
 	report.summarise()
 	b.Progress("verifying the books", "")
 	var err error
-	if report.Books, err = b.verifyBoth(ctx, b.one); err != nil {
+	if report.Books, err = b.verifyBoth(ctx, b.baseline); err != nil {
 		return nil, err
 	}
 	return report, report.failure()
+}
+
+// openBaseline sets up one process with one company, if requested. The company has as many orders as the others each.
+func (b *bench) openBaseline(ctx context.Context) error {
+	if !b.Baseline {
+		return nil
+	}
+	c := *b.Config
+	c.Companies, c.Processes = 1, 1
+	var err error
+	if b.baseline, err = b.newCompany(ctx, &c, b.firstOrders()/b.Companies); err != nil {
+		return err
+	}
+	if err := b.db.settle(ctx); err != nil {
+		return err
+	}
+	return b.baseline.startWorkers(ctx)
 }
 
 // setUp opens the database, creates the companies and preloads their orders.
@@ -249,7 +255,7 @@ func (b *bench) startWorkers(ctx context.Context) error {
 // run measures each side for the requested duration, in alternating slices.
 func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 	var slice time.Duration
-	grouped, ungrouped, sql, one := newTally(), newTally(), newTally(), newTally()
+	grouped, ungrouped, sql, baseline := newTally(), newTally(), newTally(), newTally()
 	sides := []func() error{func() error { return b.runSlice(ctx, grouped, sliceOrder{For: slice}) }}
 	if b.compares() {
 		sides = append(sides, func() error { return b.runSlice(ctx, ungrouped, sliceOrder{For: slice, Ungrouped: true}) })
@@ -257,12 +263,12 @@ func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 	if b.ceiling != nil {
 		sides = append(sides, func() error { return b.ceiling.slice(ctx, slice, sql) })
 	}
-	if b.one != nil {
-		sides = append(sides, func() error { return b.one.runSlice(ctx, one, sliceOrder{For: slice}) })
+	if b.baseline != nil {
+		sides = append(sides, func() error { return b.baseline.runSlice(ctx, baseline, sliceOrder{For: slice}) })
 	}
 	for left := b.Duration; left > 0; left -= slice {
-		if b.one != nil {
-			b.slowest = max(b.slowest, b.one.slowest)
+		if b.baseline != nil {
+			b.slowest = max(b.slowest, b.baseline.slowest)
 		}
 		slice = b.sliceOf(left)
 		b.Progress(fmt.Sprintf("run %d of %d", number+1, b.Runs), "%s of %s  %.0f/s",
@@ -274,7 +280,7 @@ func (b *bench) run(ctx context.Context, number int) (opRun, error) {
 		}
 		slices.Reverse(sides) // Neither side always runs after the other.
 	}
-	measured := newOpRun(b, grouped, ungrouped, sql, one)
+	measured := newOpRun(b, grouped, ungrouped, sql, baseline)
 	if !b.Background {
 		return measured, nil
 	}

@@ -45,7 +45,7 @@ func (b *bench) measureStale(ctx context.Context) (Report, error) {
 	if err := b.db.freezeStatistics(ctx); err != nil {
 		return nil, err
 	}
-	newcomer, err := b.another(ctx, b.Config)
+	newcomer, err := b.newCompany(ctx, b.Config, b.firstOrders())
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (b *bench) measureStale(ctx context.Context) (Report, error) {
 	return report, report.failure()
 }
 
-// another returns a bench of one more company, in the same database, whose orders exist. It ends with this bench.
-func (b *bench) another(ctx context.Context, c *Config) (*bench, error) {
+// newCompany returns a bench of one more company in the same database, with a number of orders. It ends with this bench.
+func (b *bench) newCompany(ctx context.Context, c *Config, orders int) (*bench, error) {
 	other := &bench{
 		Config: c, Program: b.Program, db: b.db, store: b.store, secret: b.secret, filler: b.filler,
 		left: ticketing.MaxTierAdmissions,
@@ -92,7 +92,7 @@ func (b *bench) another(ctx context.Context, c *Config) (*bench, error) {
 	if other.shops, err = openShops(ctx, b.filler, b.store, 1, b.HTTP, func(int) {}); err != nil {
 		return nil, err
 	}
-	return other, other.fill(ctx)
+	return other, other.fill(ctx, orders)
 }
 
 // runStale measures both companies for the requested duration, in alternating slices.

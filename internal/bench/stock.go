@@ -14,19 +14,23 @@ import (
 // preload sells the orders that exist before the measurement. Afterwards it vacuums the tables
 // and waits for a checkpoint.
 func (b *bench) preload(ctx context.Context) error {
-	if err := b.fill(ctx); err != nil {
+	if err := b.fill(ctx, b.firstOrders()); err != nil {
 		return err
 	}
 	return b.db.settle(ctx)
 }
 
-// fill sells the orders that exist before the measurement.
-func (b *bench) fill(ctx context.Context) error {
-	began := time.Now()
-	orders := b.Preload
+// firstOrders returns how many orders exist before the measurement.
+func (b *bench) firstOrders() int {
 	if b.Op.reads() {
-		orders = max(orders, leastOrders, b.Companies)
+		return max(b.Preload, leastOrders, b.Companies)
 	}
+	return b.Preload
+}
+
+// fill sells the orders that exist before the measurement.
+func (b *bench) fill(ctx context.Context, orders int) error {
+	began := time.Now()
 	err := b.sell(ctx, orders, 2, "preloading", func(shop int, order ticketing.Order) {
 		if b.Op == OpValidate && len(b.supply) < ticketing.MaxTierAdmissions {
 			b.addSupply(shop, order)
