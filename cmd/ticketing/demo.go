@@ -75,6 +75,7 @@ type stage struct {
 }
 
 func (c *demoCommand) Run(ctx context.Context, p *program) error {
+	c.TimerSlack.set(p)
 	shop, err := c.openShop(ctx, p)
 	if err != nil {
 		return err
