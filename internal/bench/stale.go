@@ -75,7 +75,7 @@ func (b *bench) measureStale(ctx context.Context) (Report, error) {
 	return report, report.failure()
 }
 
-// newCompany returns a bench of one more company in the same database, with a number of orders. It ends with this one.
+// newCompany returns a bench of one more company, in the same database and with a number of orders. It ends with b.
 func (b *bench) newCompany(ctx context.Context, c *Config, orders int) (*bench, error) {
 	other := &bench{
 		Config: c, Program: b.Program, db: b.db, store: b.store, secret: b.secret, filler: b.filler,
