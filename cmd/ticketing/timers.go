@@ -3,8 +3,8 @@ package main
 import "time"
 
 // timerSlack is how much later than due Linux may wake a thread of a server, so that several wake together. 0 leaves
-// the kernel's own. The default is 500 µs, see docs/running.md: Go's runtime has a thread that polls every 20 µs whenever the process was
-// idle, and a server is, in each group, while it waits for the database.
+// the kernel's own. The default is 500 µs: Go's runtime has a thread that polls every 20 µs whenever the process was
+// idle, and a server is, in each group, while it waits for the database. See docs/running.md.
 type timerSlack struct{ time.Duration }
 
 const mostTimerSlack = 10 * time.Millisecond
