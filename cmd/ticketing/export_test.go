@@ -206,5 +206,12 @@ func Readiness(ctx context.Context, absent []int) (status int, body string) {
 	return recorder.Code, recorder.Body.String()
 }
 
-// CoarsenTimers gives this process a timer slack.
-var CoarsenTimers = coarsenTimers
+// DefaultTimerSlack is the timer slack of a server by default.
+const DefaultTimerSlack = defaultTimerSlack
+
+// CoarsenTimers gives this process a timer slack. SetTimerSlackEarly gives it the default, if the arguments are those of
+// a server without a choice.
+var (
+	CoarsenTimers      = coarsenTimers
+	SetTimerSlackEarly = setTimerSlackEarly
+)

@@ -24,6 +24,7 @@ import (
 const collectAt = 400
 
 func main() {
+	setTimerSlackEarly(os.Args[1:], os.Getenv)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}

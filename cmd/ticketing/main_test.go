@@ -77,7 +77,7 @@ var sameOnPostgres = []string{
 	"ListenReportsWhatFails", "NotificationPreview", "NotificationResendRefuses", "OutputForPeople",
 	"OutputThatIsLost", "PrivateWebhookAddress", "ProgressOfTheLedger", "Questions", "ReplayOfOneIsNotConfirmed",
 	"ReplayOnATerminal", "ResendOfOneIsNotConfirmed", "SettingUpAsksNothing", "TenWebhookEndpoints",
-	"UnseenCharacters", "WebhookOutputForPeople",
+	"TimerSlack", "UnseenCharacters", "WebhookOutputForPeople",
 	// They are about connections, certificates, browsers, pages or the mail server.
 	"BadCertificates", "ConnectionsWaitForRoom", "DemoLeavesNoKey", "DemoMails", "DemoOverTLS", "DemoShop",
 	"DemoWithoutRoomForAShop", "EmbedSnippetIsPasted", "ListenRelaysReplays", "ListenSends", "MailRate",

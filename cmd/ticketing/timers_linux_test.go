@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,14 +20,11 @@ import (
 const firstFiles = 128
 
 // printTimers gives the process the timer slack of its first argument, after it has changed its file as the second one
-// says. It prints the process id, the slack of another thread in nanoseconds, and whether it may open more than
-// firstFiles.
+// says. Without a slack it does what main does first. It prints the process id, the slack of another thread in
+// nanoseconds, and whether it may open more than firstFiles.
 func printTimers() {
-	slack, err := time.ParseDuration(os.Args[1])
-	if err != nil {
-		panic(err)
-	}
-	switch os.Args[2] {
+	var err error
+	switch os.Args[len(os.Args)-1] {
 	case "locked":
 		err = os.Chmod(os.Args[0], 0o600)
 	case "removed":
@@ -35,7 +33,11 @@ func printTimers() {
 	if err != nil {
 		panic(err)
 	}
-	program.CoarsenTimers(slack)
+	if slack, err := time.ParseDuration(os.Args[1]); err == nil {
+		program.CoarsenTimers(slack)
+	} else {
+		program.SetTimerSlackEarly(os.Args[1:], os.Getenv)
+	}
 	runtime.LockOSThread() // So the goroutine runs on another thread.
 	now := make(chan int)
 	go func() {
@@ -53,7 +55,7 @@ func TestCoarseTimers(t *testing.T) {
 	t.Parallel()
 	leftOut(t)
 	for _, test := range []struct {
-		slack   string
+		args    string
 		outside int // the slack of the one who starts it
 		file    string
 		want    int
@@ -64,6 +66,10 @@ func TestCoarseTimers(t *testing.T) {
 		{"50us", 50_000, "kept", 50_000},
 		{"500us", 50_000, "locked", 50_000},
 		{"500us", 50_000, "removed", 50_000},
+		{"serve --addr :0", 50_000, "kept", 500_000},
+		{"serve --timer-slack 0", 50_000, "kept", 50_000},
+		{"serve --timer-slack=1ms", 50_000, "kept", 50_000}, // The flags are read first.
+		{"company list", 50_000, "kept", 50_000},
 	} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			t.Parallel()
@@ -78,11 +84,27 @@ func TestCoarseTimers(t *testing.T) {
 			runtime.LockOSThread() // A child has the slack of the thread that starts it. The thread ends with the test.
 			is.NoErr(unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(test.outside), 0, 0, 0))
 			cmd := exec.CommandContext(t.Context(), "sh", "-c",
-				fmt.Sprintf(`ulimit -Sn %d && exec "$0" "$@"`, firstFiles), binary, test.slack, test.file)
+				fmt.Sprintf(`ulimit -Sn %d && exec "$0" $1 "$2"`, firstFiles), binary, test.args, test.file)
 			cmd.Env = []string{asTimers + "=1"}
 			printed, err := cmd.Output()
 			is.NoErr(err)
 			is.Equal(string(printed), fmt.Sprint(cmd.Process.Pid, " ", test.want, " ", true))
 		})
 	}
+}
+
+// A variable chooses the slack, too, and the default is that of the flag.
+func TestTimerSlackIsChosen(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	program.SetTimerSlackEarly([]string{"serve"}, func(name string) string { // It would not return.
+		is.Equal(name, "TICKETING_TIMER_SLACK")
+		return "0"
+	})
+	_, of, _ := strings.Cut(newShell(t).run("serve", "--help").stdout, "--timer-slack=")
+	_, text, _ := strings.Cut(of, "Default: ")
+	text, _, _ = strings.Cut(text, ".")
+	slack, err := time.ParseDuration(text)
+	is.NoErr(err)
+	is.Equal(slack, program.DefaultTimerSlack)
 }
