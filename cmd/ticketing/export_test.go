@@ -209,8 +209,8 @@ func Readiness(ctx context.Context, absent []int) (status int, body string) {
 // DefaultTimerSlack is the timer slack of a server by default.
 const DefaultTimerSlack = defaultTimerSlack
 
-// CoarsenTimers gives this process a timer slack. SetTimerSlackEarly gives it the default, if the arguments are those of
-// a server without a choice.
+// CoarsenTimers gives this process a timer slack. SetTimerSlackEarly gives it the default, if the arguments are a
+// server's and choose none.
 var (
 	CoarsenTimers      = coarsenTimers
 	SetTimerSlackEarly = setTimerSlackEarly
