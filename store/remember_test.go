@@ -237,6 +237,17 @@ const withoutTriggers = `BEGIN; SET LOCAL session_replication_role TO replica;
 	UPDATE ticketing_companies SET name = 'renamed'; UPDATE ticketing_api_keys SET name = 'renamed';
 	UPDATE ticketing_events SET status = 'CANCELLED'; COMMIT`
 
+// findsChanges checks that what withoutTriggers changed is what a sale reads.
+func findsChanges(t *testing.T, s *store.Store) {
+	t.Helper()
+	is := is.New(t)
+	now, err := announced(t.Context(), s, company, minute(1))
+	is.NoErr(err)
+	is.Equal(now.companies[0].Name, "renamed")
+	is.Equal(now.keys[0].Name, "renamed")
+	is.Equal(now.terms[1].Status, driver.EventCancelled)
+}
+
 // TestPremisesAreRemembered checks that what a sale only reads is read once and then remembered: what was changed
 // without triggers is found once the company has a new revision.
 func TestPremisesAreRemembered(t *testing.T) {
@@ -256,11 +267,7 @@ func TestPremisesAreRemembered(t *testing.T) {
 	}
 	_, err = db.ExecContext(ctx, "UPDATE ticketing_companies SET revision = NULL") // The trigger makes one.
 	is.NoErr(err)
-	now, err := announced(ctx, s, company, minute(1))
-	is.NoErr(err)
-	is.Equal(now.companies[0].Name, "renamed")
-	is.Equal(now.keys[0].Name, "renamed")
-	is.Equal(now.terms[1].Status, driver.EventCancelled)
+	findsChanges(t, s)
 }
 
 // TestPremisesAreForgotten checks that what was changed without triggers is found once the time to remember has passed.
@@ -275,11 +282,7 @@ func TestPremisesAreForgotten(t *testing.T) {
 	is.NoErr(err)
 	_, err = db.ExecContext(ctx, withoutTriggers)
 	is.NoErr(err)
-	now, err := announced(ctx, s, company, minute(1))
-	is.NoErr(err)
-	is.Equal(now.companies[0].Name, "renamed")
-	is.Equal(now.keys[0].Name, "renamed")
-	is.Equal(now.terms[1].Status, driver.EventCancelled)
+	findsChanges(t, s)
 }
 
 // TestRememberedRecordsAreCopies checks that what a caller does to the records that it got changes nothing of what the

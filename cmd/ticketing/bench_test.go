@@ -203,6 +203,18 @@ func TestBenchWebhooks(t *testing.T) {
 	}
 }
 
+// bench runs a bench in a process of its own, and returns its report.
+func (s *shell) bench(args ...string) map[string]any {
+	s.t.Helper()
+	p := s.start(args...)
+	var report map[string]any
+	must(s.t, json.NewDecoder(p.stdout).Decode(&report))
+	if status := p.wait(); status != 0 {
+		s.t.Fatalf("the bench ended with status %d", status)
+	}
+	return report
+}
+
 // The measured groups are as large as the flags of "ticketing serve" allow, in each process.
 func TestBenchGroups(t *testing.T) {
 	t.Parallel()
@@ -211,13 +223,10 @@ func TestBenchGroups(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			sh, _ := benchPlaces()[1].open(t)
-			p := sh.start(append([]string{
+			report := sh.bench(append([]string{
 				"bench", "--json", "--duration", "200ms", "--clients", "16", "--no-compare",
 				"--group-calls", "2", "--group-lanes", "1", "--group-queue", "20",
 			}, strings.Fields(args)...)...)
-			var report map[string]any
-			is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
-			is.Equal(p.wait(), 0)
 			size := report["grouped"].(map[string]any)["meanGroupSize"].(float64)
 			is.True(size > 1 && size <= 2)
 		})
@@ -253,10 +262,7 @@ func TestBenchProcesses(t *testing.T) {
 				if place.name == "postgres" {
 					args += " --ceiling"
 				}
-				p := sh.start(short(append(strings.Fields(args), "--processes", "2", "--json")...)...)
-				var report map[string]any
-				is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
-				is.Equal(p.wait(), 0)
+				report := sh.bench(short(append(strings.Fields(args), "--processes", "2", "--json")...)...)
 				is.Equal(report["processes"], 2.0)
 				is.Equal(report["books"].(map[string]any)["ok"], true)
 				if place.name == "postgres" {
@@ -290,11 +296,8 @@ func TestBenchBaseline(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
 				sh, left := place.open(t)
-				p := sh.start(short(append(strings.Fields(test.args), "--baseline", "--no-compare", "--json")...)...)
-				var report map[string]any
-				is.NoErr(json.NewDecoder(p.stdout).Decode(&report))
-				is.Equal(p.wait(), 0)
-				is.Equal(report["preload"].(map[string]any)["orders"].(float64) >= 20, true)
+				report := sh.bench(short(append(strings.Fields(test.args), "--baseline", "--no-compare", "--json")...)...)
+				is.True(report["preload"].(map[string]any)["orders"].(float64) >= 20)
 				for _, run := range report["runs"].([]any) {
 					run := run.(map[string]any)
 					several, baseline := run["grouped"].(map[string]any), run["baseline"].(map[string]any)

@@ -15,7 +15,7 @@ const kernelTimerSlack = 50 * time.Microsecond
 // chosen it. A thread has the slack of the one that started it, so the program sets its own and executes itself once
 // more, in the same process. If anything refuses that, it goes on as it is.
 func coarsenTimers(slack time.Duration) {
-	if now, err := timerSlackNow(); err != nil || now != kernelTimerSlack || slack == 0 || slack == now {
+	if now, err := timerSlackNow(); err != nil || now != kernelTimerSlack || slack <= 0 || slack == now {
 		return
 	}
 	path, err := os.Executable()
@@ -24,7 +24,7 @@ func coarsenTimers(slack time.Duration) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack.Nanoseconds()), 0, 0, 0) != nil { //nolint:gosec // Not negative.
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) != nil {
 		return
 	}
 	// Without the comparison a system that only seems to set it would execute the program for ever.
